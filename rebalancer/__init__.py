@@ -1,0 +1,1 @@
+"""Live-migrates KubeVirt virtual machines so that a Pending one fits."""

@@ -1,0 +1,1 @@
+"""Where snapshots come from and migrations go: the live API, files, a simulated cluster."""

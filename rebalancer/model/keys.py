@@ -1,0 +1,21 @@
+"""Labels and annotations: KubeVirt's, the descheduler's and our own."""
+
+HOSTNAME = "kubernetes.io/hostname"
+ARCHITECTURE = "kubernetes.io/arch"
+
+CREATED_BY = "kubevirt.io/created-by"
+"""On a launcher pod: uid of its VMI."""
+MIGRATION_JOB_UID = "kubevirt.io/migrationJobUID"
+"""On a migration's target pod: uid of the migration."""
+
+PREFER_NO_EVICTION = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
+EVICTION_IN_PROGRESS = "descheduler.alpha.kubernetes.io/eviction-in-progress"
+
+OPT_OUT = "rebalancer/opt-out"
+"""On a VMI: it is never moved, whatever the value, unless that is `false`."""
+PLAN_ID = "rebalancer/plan-id"
+"""On what we create: the plan that it belongs to."""
+GOAL_UID = "rebalancer/goal-uid"
+"""On what we create: uid of the VMI that it is for."""
+TRACE_ID = "rebalancer/trace-id"
+"""Annotation on a migration: its trace, as 32 hexadecimal digits."""

@@ -1,0 +1,225 @@
+"""The cluster's objects as the rebalancer needs them: frozen, with amounts in plain integers.
+
+Amounts: cpu in millicores, memory and storage in bytes, everything else in pieces.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+from msgspec import Struct
+
+Amounts = Mapping[str, int]
+"""Resource name to amount."""
+
+EMPTY: Mapping[str, str] = {}
+
+Operator = Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
+
+
+class ObjectKey(NamedTuple):
+    """Namespace and name; how VMIs and pods are told apart everywhere."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class Taint(Struct, frozen=True):
+    key: str
+    effect: str
+    value: str = ""
+
+
+class Toleration(Struct, frozen=True):
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+
+
+class Requirement(Struct, frozen=True):
+    """One expression of a node selector or a label selector."""
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...] = ()
+
+
+class NodeSelectorTerm(Struct, frozen=True):
+    """Expressions that must all hold; a term without any matches no node."""
+
+    expressions: tuple[Requirement, ...] = ()
+    fields: tuple[Requirement, ...] = ()
+
+
+class LabelSelector(Struct, frozen=True):
+    """Matches objects by label; one without requirements matches all of them."""
+
+    requirements: tuple[Requirement, ...] = ()
+
+
+class PodAffinityTerm(Struct, frozen=True):
+    """A required term of pod affinity or anti-affinity, `matchLabelKeys` already merged in."""
+
+    topology_key: str
+    selector: LabelSelector | None
+    namespaces: tuple[str, ...] = ()
+    namespace_selector: LabelSelector | None = None
+
+
+class Node(Struct, frozen=True):
+    name: str
+    allocatable: Amounts
+    labels: Mapping[str, str] = EMPTY
+    taints: tuple[Taint, ...] = ()
+    is_unschedulable: bool = False
+    is_ready: bool = True
+
+
+class Pod(Struct, frozen=True):
+    """A pod with what the scheduler looks at.
+
+    `requests` is what the scheduler counts: the larger of the init containers' peak and the sum
+    of containers and sidecars, plus overhead; the pod's own slot (`pods`: 1) included.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    requests: Amounts
+    phase: str = "Running"
+    node_name: str | None = None
+    labels: Mapping[str, str] = EMPTY
+    created_at: datetime | None = None
+    is_terminating: bool = False
+    nominated_node_name: str | None = None
+
+    vmi_uid: str | None = None
+    """Of a launcher pod: the VMI that owns it."""
+    migration_uid: str | None = None
+    """Of a migration's target pod: the migration."""
+
+    node_selector: Mapping[str, str] = EMPTY
+    node_affinity: tuple[NodeSelectorTerm, ...] | None = None
+    """Required terms, of which one must match; None without such a requirement."""
+    tolerations: tuple[Toleration, ...] = ()
+    pod_affinity: tuple[PodAffinityTerm, ...] = ()
+    pod_anti_affinity: tuple[PodAffinityTerm, ...] = ()
+    claim_names: tuple[str, ...] = ()
+    unmodelled: tuple[str, ...] = ()
+    """What the pod asks of the scheduler that no filter here decides, such as a resource claim."""
+
+    priority: int = 0
+    priority_class_name: str = ""
+    can_preempt: bool = True
+    scheduler_name: str = "default-scheduler"
+    unschedulable_since: datetime | None = None
+    """Set when PodScheduled is False with reason Unschedulable: since when."""
+    unschedulable_message: str = ""
+    is_gated: bool = False
+
+    @property
+    def key(self) -> ObjectKey:
+        return ObjectKey(self.namespace, self.name)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether its containers have ended for good, so that it holds no room any more."""
+        return self.phase in {"Succeeded", "Failed"}
+
+
+class Condition(Struct, frozen=True):
+    status: str
+    reason: str = ""
+    message: str = ""
+
+
+class MigrationState(Struct, frozen=True):
+    """`status.migrationState` of a VMI: its latest migration."""
+
+    migration_uid: str = ""
+    is_completed: bool = False
+    is_failed: bool = False
+
+
+class VirtualMachineInstance(Struct, frozen=True):
+    namespace: str
+    name: str
+    uid: str
+    phase: str = "Running"
+    node_name: str | None = None
+    annotations: Mapping[str, str] = EMPTY
+    guest_memory_bytes: int | None = None
+    """What a migration copies; None where the VMI names no guest memory."""
+    architecture: str = ""
+    has_host_model_cpu: bool = True
+    """`spec.domain.cpu.model` unset or `host-model`, so that a target must match the source."""
+    node_selector: Mapping[str, str] = EMPTY
+    live_migratable: Condition | None = None
+    migration_state: MigrationState | None = None
+    eviction_strategy: str = ""
+    evacuation_node_name: str = ""
+    is_terminating: bool = False
+
+    @property
+    def key(self) -> ObjectKey:
+        return ObjectKey(self.namespace, self.name)
+
+
+class Migration(Struct, frozen=True):
+    """A VirtualMachineInstanceMigration, whoever made it."""
+
+    namespace: str
+    name: str
+    uid: str
+    vmi_name: str
+    phase: str = ""
+    labels: Mapping[str, str] = EMPTY
+    annotations: Mapping[str, str] = EMPTY
+    created_at: datetime | None = None
+    phase_times: tuple[tuple[str, datetime], ...] = ()
+    """When each phase was entered, in order; the last one ends it where it is final."""
+    failure_reason: str = ""
+
+    @property
+    def vmi_key(self) -> ObjectKey:
+        return ObjectKey(self.namespace, self.vmi_name)
+
+    @property
+    def is_finished(self) -> bool:
+        return self.phase in {"Succeeded", "Failed"}
+
+
+class PersistentVolumeClaim(Struct, frozen=True):
+    namespace: str
+    name: str
+    volume_name: str = ""
+    """Empty while unbound."""
+
+
+class PersistentVolume(Struct, frozen=True):
+    name: str
+    node_affinity: tuple[NodeSelectorTerm, ...] | None = None
+
+
+class Namespace(Struct, frozen=True):
+    name: str
+    labels: Mapping[str, str] = EMPTY
+
+
+class MigrationConfiguration(Struct, frozen=True):
+    """`spec.configuration.migrations` of the KubeVirt CR.
+
+    Defaults: pkg/virt-config/virt-config.go in kubevirt/kubevirt v1.8.4. Older releases waited
+    800 s per GiB; the CR is read, so the difference only matters where it lacks the field.
+    """
+
+    parallel_migrations_per_cluster: int = 5
+    parallel_outbound_migrations_per_node: int = 2
+    completion_timeout_seconds_per_gib: int = 150
+    progress_timeout_seconds: int = 150
+    bandwidth_bytes_per_second: int = 0
+    """0 stands for no limit."""

@@ -1,0 +1,109 @@
+"""What strategies propose and the executor carries out; `docs/plan.md` has it as JSON."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from msgspec import Struct
+
+from rebalancer.model.objects import ObjectKey
+
+
+class Verdict(StrEnum):
+    """What becomes of a goal."""
+
+    PLANNED = "planned"
+    FITS = "fits"
+    WAITING = "waiting"
+    NOT_ABOUT_ROOM = "not-about-room"
+    IMPOSSIBLE = "impossible"
+    UNPROVEN = "unproven"
+
+
+class Reason(Struct, frozen=True):
+    """Why a verdict is what it is, on one node or about one object where it names them."""
+
+    code: str
+    message: str
+    node: str = ""
+    object: str = ""
+
+
+class Refusal(Struct, frozen=True):
+    """A VM that was looked at and must stay where it is."""
+
+    vmi: ObjectKey
+    code: str
+    message: str
+
+
+class Cost(Struct, frozen=True):
+    """What one migration costs, in seconds of migration or their equivalent."""
+
+    terms: Mapping[str, float]
+
+    @property
+    def total(self) -> float:
+        return sum(self.terms.values())
+
+
+class Move(Struct, frozen=True):
+    """One VMI from its node to another; it may start when those in `after` have succeeded."""
+
+    id: str
+    vmi: ObjectKey
+    vmi_uid: str
+    source: str
+    target: str
+    bytes: int
+    seconds: float
+    cost: Cost
+    after: tuple[str, ...] = ()
+
+
+class Subject(Struct, frozen=True):
+    """The object that a goal is about."""
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+class Goal(Struct, frozen=True):
+    """What one strategy wants for one object, and what is known about it.
+
+    `cost` is that of the goal's moves; `bound` says what every executable plan costs at least.
+    """
+
+    strategy: str
+    subject: Subject
+    verdict: Verdict
+    reasons: tuple[Reason, ...] = ()
+    node: str = ""
+    cost: float | None = None
+    bound: float | None = None
+    proven: bool = False
+    move_ids: tuple[str, ...] = ()
+
+
+class Proposal(Struct, frozen=True):
+    """A goal with the moves that reach it (none unless it is planned), in a workable order."""
+
+    goal: Goal
+    moves: tuple[Move, ...] = ()
+    refused: tuple[Refusal, ...] = ()
+
+
+class Plan(Struct, frozen=True):
+    """Proposals accepted together: goals, and a graph of moves."""
+
+    id: str
+    goals: tuple[Goal, ...] = ()
+    moves: tuple[Move, ...] = ()
+    refused: tuple[Refusal, ...] = ()
+    node_count: int = 0
+    pod_count: int = 0
+    vmi_count: int = 0

@@ -1,0 +1,111 @@
+"""The cluster at one instant, with the indexes that everything else asks."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from functools import cached_property
+from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rebalancer.model.objects import (
+    Migration,
+    MigrationConfiguration,
+    Namespace,
+    Node,
+    ObjectKey,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    VirtualMachineInstance,
+)
+
+
+class Snapshot(Struct, frozen=True, dict=True):
+    """One consistent reading of the cluster; never changed, only copied with changes."""
+
+    taken_at: datetime
+    nodes: tuple[Node, ...] = ()
+    pods: tuple[Pod, ...] = ()
+    vmis: tuple[VirtualMachineInstance, ...] = ()
+    migrations: tuple[Migration, ...] = ()
+    claims: tuple[PersistentVolumeClaim, ...] = ()
+    volumes: tuple[PersistentVolume, ...] = ()
+    namespaces: tuple[Namespace, ...] = ()
+    migration_configuration: MigrationConfiguration = MigrationConfiguration()
+    missing: tuple[str, ...] = ()
+    """Kinds that the source does not hold, so that nothing may be concluded from their absence."""
+
+    @cached_property
+    def node_by_name(self) -> Mapping[str, Node]:
+        return {node.name: node for node in self.nodes}
+
+    @cached_property
+    def vmi_by_key(self) -> Mapping[ObjectKey, VirtualMachineInstance]:
+        return {vmi.key: vmi for vmi in self.vmis}
+
+    @cached_property
+    def vmi_by_uid(self) -> Mapping[str, VirtualMachineInstance]:
+        return {vmi.uid: vmi for vmi in self.vmis}
+
+    @cached_property
+    def pod_by_key(self) -> Mapping[ObjectKey, Pod]:
+        return {pod.key: pod for pod in self.pods}
+
+    @cached_property
+    def claim_by_key(self) -> Mapping[ObjectKey, PersistentVolumeClaim]:
+        return {ObjectKey(claim.namespace, claim.name): claim for claim in self.claims}
+
+    @cached_property
+    def volume_by_name(self) -> Mapping[str, PersistentVolume]:
+        return {volume.name: volume for volume in self.volumes}
+
+    @cached_property
+    def labels_by_namespace(self) -> Mapping[str, Mapping[str, str]]:
+        return {namespace.name: namespace.labels for namespace in self.namespaces}
+
+    @cached_property
+    def launchers_by_vmi(self) -> Mapping[str, tuple[Pod, ...]]:
+        """VMI uid to its launcher pods that have not finished."""
+        return _grouped(
+            (pod.vmi_uid, pod) for pod in self.pods if pod.vmi_uid and not pod.is_finished
+        )
+
+    @cached_property
+    def pods_by_node(self) -> Mapping[str, tuple[Pod, ...]]:
+        """Node name to the pods that hold room there: bound and not finished."""
+        return _grouped(
+            (pod.node_name, pod) for pod in self.pods if pod.node_name and not pod.is_finished
+        )
+
+    @cached_property
+    def migrations_by_vmi(self) -> Mapping[ObjectKey, tuple[Migration, ...]]:
+        """All migrations that are left of a VMI, oldest first."""
+        ordered = sorted(self.migrations, key=lambda m: (str(m.created_at or ""), m.name))
+        return _grouped((migration.vmi_key, migration) for migration in ordered)
+
+    @cached_property
+    def migrations_in_flight(self) -> tuple[Migration, ...]:
+        return tuple(migration for migration in self.migrations if not migration.is_finished)
+
+    def pod_of_vmi(self, vmi: VirtualMachineInstance) -> Pod | None:
+        """The VMI's one live launcher pod, None where there is none or more than one."""
+        launchers = self.launchers_by_vmi.get(vmi.uid, ())
+        return launchers[0] if len(launchers) == 1 else None
+
+    def with_pod_on(self, pod: Pod, node_name: str) -> "Snapshot":
+        """The snapshot as if that pod were bound to that node (and nowhere else)."""
+        bound = replace(pod, node_name=node_name, phase="Running", unschedulable_since=None)
+        return replace(self, pods=tuple(bound if p.uid == pod.uid else p for p in self.pods))
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def _grouped(pairs: Iterable[tuple[K, V]]) -> Mapping[K, tuple[V, ...]]:
+    groups: dict[K, list[V]] = defaultdict(list)
+    for key, value in pairs:
+        groups[key].append(value)
+    return {key: tuple(values) for key, values in groups.items()}

@@ -1,0 +1,1 @@
+"""The RebalancerPolicy: what the administrator decides, read from YAML and the environment."""

@@ -1,0 +1,158 @@
+"""The sections of a RebalancerPolicy; `config/policy.yaml` shows each with its default."""
+
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.alias_generators import to_camel
+
+
+class Section(BaseModel):
+    """A part of the policy: camelCase in YAML, nothing unknown accepted, frozen once read."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True
+    )
+
+
+class Mode(StrEnum):
+    OFF = "Off"
+    """The strategy is not asked."""
+    RECOMMEND = "Recommend"
+    """Its proposals are shown, never carried out."""
+    AUTOMATIC = "Automatic"
+    """Its proposals are carried out."""
+
+
+class HoldKind(StrEnum):
+    LOCK_POD = "LockPod"
+    """A pod of ours keeps all pods but the beneficiary's off the node until it is bound."""
+    NONE = "None"
+    """Freed room is not kept; only for clusters where nothing else arrives."""
+
+
+class SchedulePolicy(Section):
+    """When `serve` runs a cycle."""
+
+    interval_seconds: int = Field(default=60, ge=1, description="Seconds from cycle to cycle.")
+    cron: str | None = Field(
+        default=None, description="Five cron fields; taken instead of the interval when set."
+    )
+    time_zone: str = Field(default="UTC", description="IANA zone that the cron fields are in.")
+    jitter_seconds: int = Field(
+        default=5, ge=0, description="Each cycle starts up to this much later, at random."
+    )
+
+    @model_validator(mode="after")
+    def _jitter_stays_below_interval(self) -> "SchedulePolicy":
+        if self.cron is None and self.jitter_seconds >= self.interval_seconds:
+            raise ValueError(
+                f"jitterSeconds ({self.jitter_seconds}) must be smaller than"
+                f" intervalSeconds ({self.interval_seconds})"
+            )
+        return self
+
+
+class PlanningPolicy(Section):
+    """How long to think and how large a plan may be."""
+
+    deadline_seconds: float = Field(
+        default=20, gt=0, description="Longest time for one goal; what is not proven then is said."
+    )
+    max_moves_per_goal: int = Field(
+        default=10, ge=1, description="A plan with more migrations for one goal is not made."
+    )
+
+
+class CostPolicy(Section):
+    """What a migration costs, in seconds of migration or their equivalent."""
+
+    bandwidth_bytes_per_second: int = Field(
+        default=128 * 2**20,
+        gt=0,
+        description="Assumed speed of a migration; a lower limit in the KubeVirt CR wins.",
+    )
+    fixed_seconds: float = Field(
+        default=10, gt=0, description="Charge for each migration, whatever its size."
+    )
+    prefer_no_eviction_seconds: float | None = Field(
+        default=None,
+        ge=0,
+        description="Charge for a VM that bears descheduler.alpha.kubernetes.io/prefer-no-eviction;"
+        " unset, such a VM is never moved.",
+    )
+    prefer_no_schedule_seconds: float = Field(
+        default=60, ge=0, description="Charge for a target with a PreferNoSchedule taint."
+    )
+    priority_seconds_per_thousand: float = Field(
+        default=1, ge=0, description="Charge for each 1000 of a VM's priority above 0."
+    )
+
+
+class BudgetPolicy(Section):
+    """Limits on migrations; those in the KubeVirt CR hold besides, whichever is lower."""
+
+    max_in_flight_per_cluster: int | None = Field(
+        default=None, ge=1, description="Unset: what the KubeVirt CR allows."
+    )
+    max_outbound_per_node: int | None = Field(
+        default=None, ge=1, description="Unset: what the KubeVirt CR allows."
+    )
+    max_inbound_per_node: int = Field(
+        default=2, ge=1, description="KubeVirt itself has no such limit."
+    )
+    max_per_cycle: int = Field(default=20, ge=1, description="Migrations started in one cycle.")
+
+    @model_validator(mode="after")
+    def _limits_nest(self) -> "BudgetPolicy":
+        cluster = self.max_in_flight_per_cluster
+        outbound = self.max_outbound_per_node
+        if cluster is not None and outbound is not None and outbound > cluster:
+            raise ValueError(
+                f"maxOutboundPerNode ({outbound}) must not exceed maxInFlightPerCluster ({cluster})"
+            )
+        if cluster is not None and cluster > self.max_per_cycle:
+            raise ValueError(
+                f"maxInFlightPerCluster ({cluster}) must not exceed maxPerCycle"
+                f" ({self.max_per_cycle})"
+            )
+        return self
+
+
+class HoldPolicy(Section):
+    """How freed room is kept until the pending VM is bound."""
+
+    kind: HoldKind = HoldKind.LOCK_POD
+    image: str = Field(
+        default="registry.k8s.io/pause:3.10",
+        description="Image of the lock pod; it does nothing and needs no room.",
+    )
+
+
+class ExecutionPolicy(Section):
+    """How moves are carried out."""
+
+    namespace: str = Field(
+        default="kubevirt-rebalancer",
+        min_length=1,
+        description="Where the rebalancer keeps its Lease and its lock pods.",
+    )
+    budget: BudgetPolicy = BudgetPolicy()
+    hold: HoldPolicy = HoldPolicy()
+    bind_timeout_seconds: int = Field(
+        default=120, ge=1, description="How long to wait for the pending VM once room is free."
+    )
+    failure_backoff_seconds: int = Field(
+        default=600,
+        ge=0,
+        description="A VM whose last migration failed is left alone this long, doubled for each"
+        " failure before it.",
+    )
+    max_rounds_per_cycle: int = Field(
+        default=3, ge=1, description="How often one cycle plans anew after a surprise."
+    )
+
+
+class StrategySection(Section):
+    """How one strategy takes part; each strategy adds its own `settings`."""
+
+    mode: Mode = Mode.OFF

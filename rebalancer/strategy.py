@@ -1,0 +1,51 @@
+"""The contract of a strategy, and the registry of those that are installed.
+
+A strategy is a name, a typed settings section and a pure function from a snapshot and settings
+to proposals. It makes no request, reads no clock and keeps nothing between calls.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import entry_points
+
+from msgspec import Struct
+
+from rebalancer.errors import InputError
+from rebalancer.model.plan import Proposal
+from rebalancer.model.snapshot import Snapshot
+from rebalancer.planning.context import PlanningContext
+from rebalancer.policy.model import Mode, Section
+
+ENTRY_POINT_GROUP = "rebalancer.strategies"
+
+
+class Strategy(Struct, frozen=True):
+    """What the entry point of a strategy refers to."""
+
+    name: str
+    """As it stands in the policy; the same as the entry point's."""
+    settings_type: type[Section]
+    propose: Callable[[Snapshot, Section, PlanningContext], Sequence[Proposal]]
+    """Proposals in the order of their importance; each later one builds on the earlier ones."""
+    default_mode: Mode = Mode.OFF
+
+
+def load_strategies() -> Mapping[str, Strategy]:
+    """All installed strategies by name, in the order of their names.
+
+    Raises: InputError if one cannot be imported, is no Strategy, or a name is taken twice.
+    """
+    strategies: dict[str, Strategy] = {}
+    for entry_point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda e: e.name):
+        origin = f"strategy {entry_point.name} ({entry_point.value})"
+        try:
+            strategy = entry_point.load()
+        except Exception as error:
+            raise InputError(f"{origin} cannot be imported: {error}") from error
+        if not isinstance(strategy, Strategy):
+            raise InputError(f"{origin} must be a rebalancer.strategy.Strategy")
+        if strategy.name != entry_point.name:
+            raise InputError(f"{origin} calls itself {strategy.name}; both names must be the same")
+        if strategy.name in strategies:
+            raise InputError(f"{origin} is installed twice; uninstall one of the two packages")
+        strategies[strategy.name] = strategy
+    return strategies

@@ -1,0 +1,1 @@
+"""The strategies that ship with the rebalancer; installed as `rebalancer_strategies`."""

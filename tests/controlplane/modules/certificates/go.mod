@@ -1,0 +1,3 @@
+module rebalancer.test/controlplane/certificates
+
+go 1.26.0
