@@ -93,6 +93,8 @@ class Pod(Struct, frozen=True):
     phase: str = "Running"
     node_name: str | None = None
     labels: Mapping[str, str] = EMPTY
+    annotations: Mapping[str, str] = EMPTY
+    """Of a launcher pod: those under `descheduler.alpha.kubernetes.io/` and `rebalancer/`."""
     created_at: datetime | None = None
     is_terminating: bool = False
     nominated_node_name: str | None = None
@@ -156,7 +158,7 @@ class VirtualMachineInstance(Struct, frozen=True):
     """What a migration copies; None where the VMI names no guest memory."""
     architecture: str = ""
     has_host_model_cpu: bool = True
-    """`spec.domain.cpu.model` unset or `host-model`, so that a target must match the source."""
+    """`spec.domain.cpu.model` is `host-model` (KubeVirt's default), so a target must match."""
     node_selector: Mapping[str, str] = EMPTY
     live_migratable: Condition | None = None
     migration_state: MigrationState | None = None
@@ -191,6 +193,13 @@ class Migration(Struct, frozen=True):
     @property
     def is_finished(self) -> bool:
         return self.phase in {"Succeeded", "Failed"}
+
+    @property
+    def ended_at(self) -> datetime | None:
+        """When it finished; its creation where KubeVirt did not note the time."""
+        if not self.is_finished:
+            return None
+        return self.phase_times[-1][1] if self.phase_times else self.created_at
 
 
 class PersistentVolumeClaim(Struct, frozen=True):

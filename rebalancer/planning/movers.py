@@ -1,0 +1,204 @@
+"""From a snapshot to the arrays of a fit problem, and back from its solution to moves."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from rebalancer.model.objects import Pod, VirtualMachineInstance
+from rebalancer.model.plan import Cost, Move, Refusal
+from rebalancer.planning import cost as costs
+from rebalancer.planning.context import PlanningContext
+from rebalancer.planning.ordering import dependencies
+from rebalancer.planning.problem import FitProblem, Moves
+from rebalancer.policy.model import HoldKind
+from rebalancer.scheduling.feasibility import Feasibility, evaluate
+from rebalancer.scheduling.filters.inter_pod_affinity import term_matches
+from rebalancer.scheduling.movability import refusal
+from rebalancer.scheduling.state import BoolArray, ClusterState
+from rebalancer.scheduling.target_pod import target_pod
+
+MILLISECONDS = 1000
+"""Costs are seconds for people and whole milliseconds for the planner."""
+
+
+class Mover(NamedTuple):
+    """A VM that may leave its node."""
+
+    vmi: VirtualMachineInstance
+    source: int
+    """Index of its node."""
+    target_pod: Pod
+    cost: Cost
+    rules: "PlacementClass"
+
+
+class PlacementClass(NamedTuple):
+    """What movers with equal rules share. Arrays: one entry per node."""
+
+    number: int
+    allowed: BoolArray
+    allowed_but_for_affinity: BoolArray
+    """As `allowed`, but without InterPodAffinity, which other moves may change."""
+    charge: tuple[float, ...]
+    """Seconds."""
+
+
+class Movers(NamedTuple):
+    """All VMs that may be moved, and those that may not with the reason."""
+
+    state: ClusterState
+    movers: tuple[Mover, ...]
+    classes: tuple[PlacementClass, ...]
+    refused: Mapping[str, tuple[Refusal, ...]]
+    """By node name."""
+
+
+def find_movers(state: ClusterState, context: PlanningContext) -> Movers:
+    """Looks at every VM; VMs with equal rules are evaluated once."""
+    snapshot = state.snapshot
+    classes: dict[tuple[object, ...], PlacementClass] = {}
+    movers: list[Mover] = []
+    refused: dict[str, list[Refusal]] = {}
+    for vmi in sorted(snapshot.vmis, key=lambda v: v.key):
+        reason = refusal(
+            vmi,
+            snapshot,
+            failure_backoff_seconds=context.execution.failure_backoff_seconds,
+            may_move_reluctant=context.cost.prefer_no_eviction_seconds is not None,
+        )
+        if reason is not None:
+            refused.setdefault(vmi.node_name or "", []).append(reason)
+            continue
+        pod = snapshot.launchers_by_vmi[vmi.uid][0]
+        source = state.index[vmi.node_name or ""]
+        target = target_pod(vmi, pod, state.nodes[source])
+        signature = _signature(target, state)
+        if signature not in classes:
+            classes[signature] = _placement_class(len(classes), target, state, context)
+        cost = costs.base_cost(vmi, pod, snapshot.migration_configuration, context.cost)
+        movers.append(Mover(vmi, source, target, cost, classes[signature]))
+    return Movers(
+        state,
+        tuple(movers),
+        tuple(classes.values()),
+        {node: tuple(refusals) for node, refusals in refused.items()},
+    )
+
+
+def fit_problem(
+    pending: Feasibility,
+    movers: Movers,
+    context: PlanningContext,
+    *,
+    ignores_affinity: bool = False,
+) -> FitProblem:
+    """The arrays for one pending pod; resources are all those that it or a mover asks for.
+
+    With `ignores_affinity` the problem is a relaxation: InterPodAffinity, which is otherwise taken
+    as it is before any move, bars nothing. A bound found for it holds for every plan.
+    """
+    state = movers.state
+    pods = [pending.pod, *(mover.target_pod for mover in movers.movers)]
+    resources = sorted({r for pod in pods for r, amount in pod.requests.items() if amount})
+    requests = np.array(
+        [[pod.requests.get(r, 0) for r in resources] for pod in pods], np.int64
+    ).reshape(len(pods), len(resources))
+    shape = len(movers.classes), len(state.nodes)
+    allowed = np.array(
+        [
+            rules.allowed_but_for_affinity if ignores_affinity else rules.allowed
+            for rules in movers.classes
+        ],
+        np.bool_,
+    ).reshape(shape)
+    charge = np.array(
+        [_milliseconds(seconds) for rules in movers.classes for seconds in rules.charge], np.int64
+    ).reshape(shape)
+    landing = pending.allowed_but_for_affinity if ignores_affinity else pending.allowed
+    if context.execution.hold.kind is HoldKind.LOCK_POD:
+        # The lock pod has a slot of the node from before the first move until after the last.
+        landing = landing & (state.headroom("pods") >= 1)
+        requests[0, resources.index("pods")] += 1
+    return FitProblem(
+        request=requests[0],
+        landing=landing,
+        headroom=np.column_stack([state.headroom(r) for r in resources]),
+        mover_node=np.array([mover.source for mover in movers.movers], np.int64),
+        mover_request=requests[1:],
+        mover_cost=np.array([_milliseconds(mover.cost.total) for mover in movers.movers], np.int64),
+        mover_class=np.array([mover.rules.number for mover in movers.movers], np.int64),
+        allowed=allowed,
+        charge=charge,
+        max_moves=context.planning.max_moves_per_goal,
+    )
+
+
+def to_moves(
+    solution: Moves,
+    problem: FitProblem,
+    movers: Movers,
+    context: PlanningContext,
+) -> tuple[Move, ...]:
+    """The planner's pairs as moves, each waiting for those that free its room."""
+    snapshot = movers.state.snapshot
+    ids = [str(movers.movers[mover].vmi.key) for mover, _ in solution]
+    moves = []
+    for (index, target), move_id, waits in zip(
+        solution, ids, dependencies(problem, solution), strict=True
+    ):
+        mover = movers.movers[index]
+        size_bytes = costs.bytes_to_copy(mover.vmi, mover.target_pod)
+        moves.append(
+            Move(
+                id=move_id,
+                vmi=mover.vmi.key,
+                vmi_uid=mover.vmi.uid,
+                source=movers.state.nodes[mover.source].name,
+                target=movers.state.nodes[target].name,
+                bytes=size_bytes,
+                seconds=costs.copy_seconds(
+                    size_bytes, snapshot.migration_configuration, context.cost
+                ),
+                cost=costs.with_target_charge(mover.cost, mover.rules.charge[target]),
+                after=tuple(ids[wait] for wait in waits),
+            )
+        )
+    return tuple(moves)
+
+
+def _placement_class(
+    number: int, pod: Pod, state: ClusterState, context: PlanningContext
+) -> PlacementClass:
+    feasibility = evaluate(pod, state)
+    return PlacementClass(
+        number=number,
+        allowed=feasibility.allowed,
+        allowed_but_for_affinity=feasibility.allowed_but_for_affinity,
+        charge=tuple(costs.target_charge(pod, node, context.cost) for node in state.nodes),
+    )
+
+
+def _signature(pod: Pod, state: ClusterState) -> tuple[object, ...]:
+    """Equal for pods that the rules treat alike on every node.
+
+    Labels only count as far as pod affinity looks at them; they hold the VM's own uid besides.
+    """
+    return (
+        tuple(sorted(pod.node_selector.items())),
+        pod.node_affinity,
+        pod.tolerations,
+        pod.pod_affinity,
+        pod.pod_anti_affinity,
+        pod.namespace,
+        pod.claim_names,
+        tuple(sorted(pod.labels.items())) if pod.pod_affinity else (),
+        tuple(
+            term_matches(term, pod, state, when_unknown=True)
+            for term in state.distinct_anti_affinity
+        ),
+    )
+
+
+def _milliseconds(seconds: float) -> int:
+    return round(seconds * MILLISECONDS)

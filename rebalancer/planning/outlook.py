@@ -1,0 +1,75 @@
+"""The cluster as a later goal must see it once a proposal has been accepted."""
+
+from msgspec.structs import replace
+
+from rebalancer.model.keys import CREATED_BY, HOSTNAME
+from rebalancer.model.objects import (
+    LabelSelector,
+    Migration,
+    Pod,
+    PodAffinityTerm,
+    Requirement,
+)
+from rebalancer.model.plan import Move, Proposal
+from rebalancer.model.snapshot import Snapshot
+from rebalancer.scheduling.target_pod import target_pod
+
+
+def with_proposal(snapshot: Snapshot, proposal: Proposal) -> Snapshot:
+    """Every move is under way, its room taken on both nodes, and the landing node is held.
+
+    What the moves will free counts for nothing, so a later goal's moves never wait for these.
+    """
+    if not proposal.moves:
+        return snapshot
+    goal = proposal.goal
+    pending = next(
+        pod for pod in snapshot.launchers_by_vmi[goal.subject.uid] if pod.node_name is None
+    )
+    held = snapshot.with_pod_on(pending, goal.node)
+    admitted = (goal.subject.uid, *(move.vmi_uid for move in proposal.moves))
+    return replace(
+        held,
+        pods=(
+            *held.pods,
+            *(_arriving(snapshot, move) for move in proposal.moves),
+            lock_pod(f"hold-{goal.subject.uid}", goal.node, admitted),
+        ),
+        migrations=(*held.migrations, *(_under_way(move) for move in proposal.moves)),
+    )
+
+
+def lock_pod(name: str, node_name: str, admitted_uids: tuple[str, ...]) -> Pod:
+    """A pod that asks for nothing and keeps off every pod but these VMIs' launchers."""
+    requirement = Requirement(CREATED_BY, "NotIn", admitted_uids)
+    return Pod(
+        namespace="",
+        name=name,
+        uid=name,
+        requests={"pods": 1},
+        node_name=node_name,
+        pod_anti_affinity=(
+            PodAffinityTerm(
+                topology_key=HOSTNAME,
+                selector=LabelSelector((requirement,)),
+                namespace_selector=LabelSelector(),
+            ),
+        ),
+    )
+
+
+def _arriving(snapshot: Snapshot, move: Move) -> Pod:
+    vmi = snapshot.vmi_by_key[move.vmi]
+    source_pod = snapshot.launchers_by_vmi[vmi.uid][0]
+    pod = target_pod(vmi, source_pod, snapshot.node_by_name[move.source])
+    return replace(pod, node_name=move.target, phase="Running", migration_uid=move.id)
+
+
+def _under_way(move: Move) -> Migration:
+    return Migration(
+        namespace=move.vmi.namespace,
+        name=f"planned for {move.vmi.name}",
+        uid=move.id,
+        vmi_name=move.vmi.name,
+        phase="Pending",
+    )

@@ -1,0 +1,105 @@
+"""The fit problem as arrays, without any word of Kubernetes.
+
+One item of size `request` is to land on one of the nodes in `landing`; movers, each on a node,
+may be moved elsewhere to make room. Axes: n nodes, m movers, k classes of movers that may go to
+the same nodes at the same charge, r resources. Costs are integers (milliseconds).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rebalancer.scheduling.state import BoolArray, IntArray
+
+
+class FitProblem(NamedTuple):
+    request: IntArray
+    """(r,)"""
+    landing: BoolArray
+    """(n,) where the item may land as far as rules go."""
+    headroom: IntArray
+    """(n, r); negative where a node is over-committed."""
+    mover_node: IntArray
+    """(m,) index of the node that the mover is on."""
+    mover_request: IntArray
+    """(m, r)"""
+    mover_cost: IntArray
+    """(m,) cost of moving it anywhere; positive."""
+    mover_class: IntArray
+    """(m,) index of its class."""
+    allowed: BoolArray
+    """(k, n) where movers of the class may go as far as rules go."""
+    charge: IntArray
+    """(k, n) what a mover of the class costs besides on that node; not negative."""
+    max_moves: int
+
+    @property
+    def node_count(self) -> int:
+        return len(self.landing)
+
+    @property
+    def mover_count(self) -> int:
+        return len(self.mover_node)
+
+    def kinds(self) -> IntArray:
+        """(m,) index of each mover's kind: movers of one kind have the same homes."""
+        rows = np.column_stack([self.mover_class, self.mover_request])
+        _, kinds = np.unique(rows, axis=0, return_inverse=True)
+        return kinds.reshape(-1).astype(np.int64)
+
+    def fits(self, request: IntArray, headroom: IntArray) -> BoolArray:
+        """Which rows of the headroom take the request; what is not asked for is not looked at."""
+        return np.asarray(((headroom >= request) | (request == 0)).all(axis=-1), np.bool_)
+
+    def homes(self, mover: int, headroom: IntArray) -> BoolArray:
+        """(n,) nodes other than its own that take the mover where there is that headroom."""
+        fits = self.fits(self.mover_request[mover], headroom)
+        fits &= self.allowed[self.mover_class[mover]]
+        fits[self.mover_node[mover]] = False
+        return fits
+
+    def cost(self, moves: "Moves") -> int:
+        return sum(
+            int(self.mover_cost[mover] + self.charge[self.mover_class[mover], target])
+            for mover, target in moves
+        )
+
+
+Moves = tuple[tuple[int, int], ...]
+"""(mover, target node) pairs."""
+
+INFINITE = float("inf")
+
+
+class Solution(NamedTuple):
+    """A plan for a fit problem: where the item lands, and the moves in an order that works."""
+
+    node: int
+    moves: Moves
+    cost: int
+
+
+class Outcome(NamedTuple):
+    """What is known about a fit problem in the end.
+
+    No executable plan costs less than `bound`; without a solution, an infinite bound says that
+    there is none at all.
+    """
+
+    solution: Solution | None
+    bound: float
+    gave_up_because: str = ""
+    """Why the bound does not meet the solution, in words for a user."""
+
+    @property
+    def is_proven(self) -> bool:
+        if self.solution is None:
+            return self.bound == INFINITE
+        return self.bound >= self.solution.cost
+
+    def normalised(self) -> "Outcome":
+        """With a bound that is whole, since costs are, and not above the solution's cost."""
+        limit = self.solution.cost if self.solution else INFINITE
+        bound = min(self.bound, limit)
+        # The solver's floating point may leave a whole bound a hair above or below itself.
+        return self._replace(bound=bound if bound == INFINITE else float(np.ceil(bound - 1e-6)))

@@ -1,0 +1,113 @@
+"""First stage: best-first search over nodes for sets of movers that go into present room.
+
+Every node has a lower bound (what must leave it, fractionally); the cheapest set is looked for
+where the bound is lowest, and the search ends when no bound is below the best plan found. What
+only chains of moves could reach is kept as a bound, for the second stage to close.
+"""
+
+import heapq
+from collections.abc import Iterator
+
+import numpy as np
+
+from rebalancer.planning.cover import NodeCover, covers, node_cover
+from rebalancer.planning.placing import PlacingLimitError, place
+from rebalancer.planning.problem import INFINITE, FitProblem, Outcome, Solution
+from rebalancer.scheduling.state import BoolArray, IntArray
+
+_MAX_STEPS = 50_000
+"""Steps of all cover searches together; work is limited by count, not time, so that equal
+snapshots give equal plans. A step takes some 50 microseconds."""
+
+
+def search_direct(problem: FitProblem) -> Outcome:
+    """The cheapest plan whose moves all go into present room, and a bound for all plans."""
+    has_home = movers_with_home(problem)
+    if not has_home.any():
+        return Outcome(None, INFINITE)
+    return _Search(problem, has_home).run()
+
+
+def movers_with_home(problem: FitProblem) -> BoolArray:
+    """(m,) which movers have a node other than their own that would take them now."""
+    found = np.zeros(problem.mover_count, np.bool_)
+    kinds = problem.kinds()
+    _, first_of_kind = np.unique(kinds, return_index=True)
+    for kind, first in enumerate(first_of_kind):
+        members = np.flatnonzero(kinds == kind)
+        fits = problem.fits(problem.mover_request[first], problem.headroom)
+        fits &= problem.allowed[problem.mover_class[first]]
+        # A node that could take another of the kind is no home for those that are on it already.
+        found[members] = fits.sum() > fits[problem.mover_node[members]]
+    return found
+
+
+def movers_by_node(problem: FitProblem) -> dict[int, IntArray]:
+    order = np.argsort(problem.mover_node, kind="stable")
+    nodes, starts = np.unique(problem.mover_node[order], return_index=True)
+    return dict(zip(map(int, nodes), np.split(order, starts[1:]), strict=True))
+
+
+class _Search:
+    """State of one search: the best plan so far, and what plans with chains cost at least."""
+
+    def __init__(self, problem: FitProblem, has_home: BoolArray) -> None:
+        self.problem = problem
+        self.has_home = has_home
+        self.chain_cost = int(problem.mover_cost[has_home].min())
+        self.best: Solution | None = None
+        self.chain_bound = INFINITE
+
+    def run(self) -> Outcome:
+        heap: list[tuple[float, int, Iterator[tuple[float, tuple[int, ...] | None]]]] = []
+        for node, cover in self._nodes():
+            heap.append(
+                (cover.bound(0, cover.deficit), node, covers(cover, self.problem.max_moves))
+            )
+        heapq.heapify(heap)
+        steps = 0
+        while heap and heap[0][0] < self._limit and steps < _MAX_STEPS:
+            steps += 1
+            _, node, candidates = heapq.heappop(heap)
+            bound, movers = next(candidates, (INFINITE, None))
+            if movers is not None:
+                self._try(node, movers)
+            if bound < INFINITE:
+                heapq.heappush(heap, (bound, node, candidates))
+        open_bound = heap[0][0] if heap else INFINITE
+        return Outcome(self.best, min(open_bound, self.chain_bound)).normalised()
+
+    @property
+    def _limit(self) -> float:
+        return self.best.cost if self.best else INFINITE
+
+    def _nodes(self) -> Iterator[tuple[int, NodeCover]]:
+        """Nodes that could be cleared straight away; notes what the others cost with chains."""
+        movers = movers_by_node(self.problem)
+        kinds = self.problem.kinds()
+        nobody = np.empty(0, np.int64)
+        for node in map(int, np.flatnonzero(self.problem.landing)):
+            here = movers.get(node, nobody)
+            everybody = node_cover(self.problem, kinds, node, here)
+            with_chain = everybody.bound(0, everybody.deficit) + self.chain_cost
+            self.chain_bound = min(self.chain_bound, with_chain)
+            cover = node_cover(self.problem, kinds, node, here[self.has_home[here]])
+            if cover.bound(0, cover.deficit) < INFINITE:
+                yield node, cover
+
+    def _try(self, node: int, movers: tuple[int, ...]) -> None:
+        cost = int(self.problem.mover_cost[list(movers)].sum())
+        try:
+            moves = place(self.problem, movers, node)
+        except PlacingLimitError:
+            self.chain_bound = min(self.chain_bound, cost)
+            return
+        if moves is None:
+            self.chain_bound = min(self.chain_bound, cost + self.chain_cost)
+            return
+        total = self.problem.cost(moves)
+        # A dearer target may have been taken although a cheaper one was left for another mover.
+        if total > cost:
+            self.chain_bound = min(self.chain_bound, cost)
+        if self.best is None or total < self.best.cost:
+            self.best = Solution(node, moves, total)

@@ -1,0 +1,20 @@
+"""NodeUnschedulable: a cordoned node takes only pods that tolerate the cordon's taint."""
+
+from rebalancer.model.objects import Pod, Taint
+from rebalancer.scheduling.filters.base import Filter
+from rebalancer.scheduling.matching import tolerates
+from rebalancer.scheduling.state import BoolArray, ClusterState
+
+_CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+
+
+def _allowed(pod: Pod, state: ClusterState) -> BoolArray:
+    is_tolerated = any(tolerates(toleration, _CORDON) for toleration in pod.tolerations)
+    return state.mask(is_tolerated or not node.is_unschedulable for node in state.nodes)
+
+
+def _reasons(_pod: Pod, _state: ClusterState, _node: int) -> tuple[str, ...]:
+    return ("node is cordoned (unschedulable)",)
+
+
+NODE_UNSCHEDULABLE = Filter("NodeUnschedulable", _allowed, _reasons)

@@ -1,0 +1,138 @@
+"""What bars a VM from being moved, each with a code of its own."""
+
+from datetime import datetime, timedelta
+
+from rebalancer.model import keys
+from rebalancer.model.objects import Migration, Pod, VirtualMachineInstance
+from rebalancer.model.plan import Refusal
+from rebalancer.model.snapshot import Snapshot
+from rebalancer.scheduling.target_pod import lacks_host_model
+
+
+def refusal(
+    vmi: VirtualMachineInstance,
+    snapshot: Snapshot,
+    *,
+    failure_backoff_seconds: int,
+    may_move_reluctant: bool,
+) -> Refusal | None:
+    """Why the VM must stay, or None when it may leave its node.
+
+    `may_move_reluctant`: VMs marked prefer-no-eviction may be moved, for a charge.
+    """
+    problem = (
+        _not_running(vmi, snapshot)
+        or _opted_out(vmi, snapshot, may_move_reluctant=may_move_reluctant)
+        or _not_migratable(vmi)
+        or _busy(vmi, snapshot)
+        or _backing_off(vmi, snapshot, failure_backoff_seconds)
+    )
+    return problem and Refusal(vmi.key, *problem)
+
+
+Problem = tuple[str, str] | None
+
+
+def _not_running(vmi: VirtualMachineInstance, snapshot: Snapshot) -> Problem:
+    if vmi.phase != "Running":
+        return "not-running", f"its phase is {vmi.phase}; only running VMs are moved"
+    if vmi.is_terminating:
+        return "terminating", "it is being deleted"
+    launchers = snapshot.launchers_by_vmi.get(vmi.uid, ())
+    if len(launchers) != 1:
+        names = ", ".join(pod.name for pod in launchers)
+        return "launcher-pods", f"it has {len(launchers)} live launcher pods, not one ({names})"
+    return _launcher_problem(vmi, launchers[0], snapshot)
+
+
+def _launcher_problem(vmi: VirtualMachineInstance, pod: Pod, snapshot: Snapshot) -> Problem:
+    source = snapshot.node_by_name.get(pod.node_name or "")
+    if source is None or vmi.node_name != source.name:
+        return "node-unknown", (
+            f"its launcher pod is on node {pod.node_name or 'none'}, the VMI on"
+            f" {vmi.node_name or 'none'}; both must name one known node"
+        )
+    if pod.is_terminating:
+        return "terminating", f"its launcher pod {pod.name} is being deleted"
+    if not source.is_ready:
+        return "node-not-ready", f"node {source.name} is not ready"
+    if source.labels.get("kubevirt.io/schedulable") != "true":
+        return "virt-handler-silent", (
+            f"node {source.name} is not labelled kubevirt.io/schedulable=true, so its virt-handler"
+            " may not answer"
+        )
+    if pod.scheduler_name != "default-scheduler":
+        return "foreign-scheduler", f"it is placed by scheduler {pod.scheduler_name}"
+    if pod.unmodelled:
+        return "unmodelled", f"its placement depends on {', '.join(pod.unmodelled)}"
+    if lacks_host_model(vmi, pod, source):
+        return "no-host-model", f"node {source.name} has no host-model-cpu.node.kubevirt.io label"
+    return None
+
+
+def _opted_out(
+    vmi: VirtualMachineInstance, snapshot: Snapshot, *, may_move_reluctant: bool
+) -> Problem:
+    pod = snapshot.pod_of_vmi(vmi)
+    annotations = {**(pod.annotations if pod else {}), **vmi.annotations}
+    if annotations.get(keys.OPT_OUT, "false") != "false":
+        return "opted-out", f"annotation {keys.OPT_OUT} keeps it where it is"
+    if keys.EVICTION_IN_PROGRESS in annotations:
+        return "eviction-in-progress", f"annotation {keys.EVICTION_IN_PROGRESS}: hands off"
+    if keys.PREFER_NO_EVICTION in annotations and not may_move_reluctant:
+        return "prefers-no-eviction", (
+            f"annotation {keys.PREFER_NO_EVICTION} asks not to move it;"
+            " cost.preferNoEvictionSeconds in the policy would allow it for a charge"
+        )
+    if vmi.eviction_strategy == "External":
+        return "eviction-external", "evictionStrategy External: its owner moves it"
+    return None
+
+
+def _not_migratable(vmi: VirtualMachineInstance) -> Problem:
+    condition = vmi.live_migratable
+    if condition is None:
+        return "not-yet-migratable", "KubeVirt has not said yet whether it can be live-migrated"
+    if condition.status != "True":
+        detail = ": ".join(part for part in (condition.reason, condition.message) if part)
+        return "not-live-migratable", f"KubeVirt cannot live-migrate it ({detail or 'no reason'})"
+    return None
+
+
+def _busy(vmi: VirtualMachineInstance, snapshot: Snapshot) -> Problem:
+    if vmi.evacuation_node_name:
+        return "evacuating", f"KubeVirt is evacuating it from node {vmi.evacuation_node_name}"
+    migrations = snapshot.migrations_by_vmi.get(vmi.key, ())
+    for migration in migrations:
+        if not migration.is_finished:
+            return "migration-in-flight", f"migration {migration.name} is under way"
+    state = vmi.migration_state
+    if state is not None and not (state.is_completed or state.is_failed):
+        return "ghost-migration", (
+            f"its status tells of migration {state.migration_uid}, which has not ended and no"
+            " longer exists; KubeVirt refuses new ones until that is mended"
+        )
+    return None
+
+
+def _backing_off(
+    vmi: VirtualMachineInstance, snapshot: Snapshot, failure_backoff_seconds: int
+) -> Problem:
+    """Failures in a row, as far as KubeVirt keeps them (the last five), double the wait."""
+    failed: list[Migration] = []
+    for migration in reversed(snapshot.migrations_by_vmi.get(vmi.key, ())):
+        if migration.phase != "Failed":
+            break
+        failed.append(migration)
+    ended_at = failed[0].ended_at if failed else None
+    if ended_at is None:
+        return None
+    wait_seconds = failure_backoff_seconds * 2 ** (len(failed) - 1)
+    until: datetime = ended_at + timedelta(seconds=wait_seconds)
+    if until <= snapshot.taken_at:
+        return None
+    return "failure-backoff", (
+        f"its last {len(failed)} migration{'s'[: len(failed) > 1]} failed"
+        f" ({failed[0].failure_reason or 'no reason given'}); left alone until"
+        f" {until.isoformat(timespec='seconds')}"
+    )

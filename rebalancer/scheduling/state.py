@@ -1,0 +1,138 @@
+"""A snapshot laid out for filters: nodes as arrays, room and labels looked up once."""
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rebalancer.model.keys import HOSTNAME
+from rebalancer.model.objects import Amounts, Node, Pod, PodAffinityTerm, Taint
+from rebalancer.model.snapshot import Snapshot
+
+BoolArray = NDArray[np.bool_]
+IntArray = NDArray[np.int64]
+
+
+class ClusterState:
+    """One snapshot's nodes, in snapshot order on every axis `node`, and what is placed on them."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self.nodes: tuple[Node, ...] = snapshot.nodes
+        self.index: Mapping[str, int] = {node.name: i for i, node in enumerate(self.nodes)}
+        self._label_masks: dict[tuple[str, str], BoolArray] = {}
+        self._label_values: dict[str, tuple[str | None, ...]] = {}
+        self._requested: dict[str, IntArray] = {}
+        self._allocatable: dict[str, IntArray] = {}
+
+    def label_values(self, key: str) -> tuple[str | None, ...]:
+        """Each node's value of a label, None where it has none."""
+        values = self._label_values.get(key)
+        if values is None:
+            values = tuple(node.labels.get(key) for node in self.nodes)
+            self._label_values[key] = values
+        return values
+
+    def has_label(self, key: str, value: str) -> BoolArray:
+        """Which nodes have that label with that value."""
+        mask = self._label_masks.get((key, value))
+        if mask is None:
+            mask = self.mask(v == value for v in self.label_values(key))
+            self._label_masks[key, value] = mask
+        return mask
+
+    def mask(self, flags: Iterator[bool]) -> BoolArray:
+        """One flag per node as an array."""
+        return np.fromiter(flags, np.bool_, len(self.nodes))
+
+    @cached_property
+    def nodes_by_taints(self) -> Mapping[tuple[Taint, ...], IntArray]:
+        """Indexes of the nodes that have exactly these taints; most share one of few sets."""
+        groups: dict[tuple[Taint, ...], list[int]] = {}
+        for i, node in enumerate(self.nodes):
+            groups.setdefault(node.taints, []).append(i)
+        return {taints: np.array(indexes, np.int64) for taints, indexes in groups.items()}
+
+    @cached_property
+    def placements(self) -> tuple[tuple[Pod, int], ...]:
+        """Every pod that holds room on a node, and the node's index.
+
+        Besides bound pods, terminating ones included, those that are about to be bound to a known
+        node: pods that the scheduler has nominated, and target pods of migrations that are pinned
+        by host name. A pod bound to a node that does not exist holds nothing.
+        """
+        host_index = {
+            value: i for i, value in enumerate(self.label_values(HOSTNAME)) if value is not None
+        }
+        placed = []
+        for pod in self.snapshot.pods:
+            if pod.is_finished:
+                continue
+            if pod.node_name:
+                index = self.index.get(pod.node_name)
+            elif pod.nominated_node_name:
+                index = self.index.get(pod.nominated_node_name)
+            elif pod.migration_uid:
+                index = host_index.get(pod.node_selector.get(HOSTNAME, ""))
+            else:
+                index = None
+            if index is not None:
+                placed.append((pod, index))
+        return tuple(placed)
+
+    def allocatable(self, resource: str) -> IntArray:
+        """Axis: node; a node that does not offer the resource has 0 of it."""
+        column = self._allocatable.get(resource)
+        if column is None:
+            amounts = (node.allocatable.get(resource, 0) for node in self.nodes)
+            column = np.fromiter(amounts, np.int64, len(self.nodes))
+            self._allocatable[resource] = column
+        return column
+
+    def requested(self, resource: str) -> IntArray:
+        """Sum of the requests of all pods that hold room there. Axis: node."""
+        column = self._requested.get(resource)
+        if column is None:
+            shapes, shape_of_pod, node_of_pod = self._placed_requests
+            amounts = np.fromiter((s.get(resource, 0) for s in shapes), np.int64, len(shapes))
+            column = np.zeros(len(self.nodes), np.int64)
+            np.add.at(column, node_of_pod, amounts[shape_of_pod])
+            self._requested[resource] = column
+        return column
+
+    def headroom(self, resource: str) -> IntArray:
+        """Allocatable minus requested; negative on an over-committed node. Axis: node."""
+        return self.allocatable(resource) - self.requested(resource)
+
+    @cached_property
+    def _placed_requests(self) -> tuple[list[Amounts], IntArray, IntArray]:
+        """Distinct requests, and for each placed pod the index of its requests and of its node.
+
+        Equal requests are one object where the reader interned them, so identity is enough to
+        group 100,000 pods into a handful of shapes.
+        """
+        shapes: list[Amounts] = []
+        index_of: dict[int, int] = {}
+        shape_of_pod = np.empty(len(self.placements), np.int64)
+        node_of_pod = np.empty(len(self.placements), np.int64)
+        for i, (pod, node) in enumerate(self.placements):
+            index = index_of.get(id(pod.requests))
+            if index is None:
+                index = index_of[id(pod.requests)] = len(shapes)
+                shapes.append(pod.requests)
+            shape_of_pod[i] = index
+            node_of_pod[i] = node
+        return shapes, shape_of_pod, node_of_pod
+
+    @cached_property
+    def placed_anti_affinity(self) -> tuple[tuple[Pod, int, PodAffinityTerm], ...]:
+        """Required anti-affinity terms of the pods that are there; they bar pods to come."""
+        return tuple(
+            (pod, node, term) for pod, node in self.placements for term in pod.pod_anti_affinity
+        )
+
+    @cached_property
+    def distinct_anti_affinity(self) -> tuple[PodAffinityTerm, ...]:
+        """Each different term among those once, in the order of their first pod."""
+        return tuple(dict.fromkeys(term for _, _, term in self.placed_anti_affinity))

@@ -1,0 +1,144 @@
+"""From Pending launcher pods to proposals."""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+from rebalancer_strategies.fit_pending_vms import certificate
+from rebalancer_strategies.fit_pending_vms.settings import FitPendingVMsSettings
+from rebalancer_strategies.fit_pending_vms.triage import pending_launchers, triage
+
+from rebalancer.model.objects import Pod
+from rebalancer.model.plan import Goal, Proposal, Reason, Subject, Verdict
+from rebalancer.model.snapshot import Snapshot
+from rebalancer.planning.context import PlanningContext
+from rebalancer.planning.fit import solve_fit
+from rebalancer.planning.movers import MILLISECONDS, Movers, find_movers, fit_problem, to_moves
+from rebalancer.planning.outlook import with_proposal
+from rebalancer.planning.problem import INFINITE, FitProblem, Outcome
+from rebalancer.planning.search import movers_with_home, search_direct
+from rebalancer.policy.model import Section
+from rebalancer.scheduling.feasibility import Feasibility, evaluate
+from rebalancer.scheduling.state import ClusterState
+
+NAME = "FitPendingVMs"
+
+
+def propose(snapshot: Snapshot, settings: Section, context: PlanningContext) -> Sequence[Proposal]:
+    """One proposal for each Pending VM, the most important first.
+
+    Each later one is planned beside the earlier ones: it uses no room that those have taken, and
+    waits for none that they will free.
+    """
+    assert isinstance(settings, FitPendingVMsSettings)
+    proposals = []
+    outlook = snapshot
+    for pod in pending_launchers(snapshot):
+        proposal = _propose(pod, outlook, settings, context)
+        if outlook is not snapshot and proposal.goal.verdict in {
+            Verdict.IMPOSSIBLE,
+            Verdict.UNPROVEN,
+        }:
+            proposal = _behind_others(_propose(pod, snapshot, settings, context))
+        proposals.append(proposal)
+        outlook = with_proposal(outlook, proposal)
+    return proposals
+
+
+def _behind_others(alone: Proposal) -> Proposal:
+    """The proposal of a goal that only the goals before it leave no room for."""
+    if alone.goal.verdict is not Verdict.PLANNED:
+        return alone
+    reason = Reason("behind-others", "more important VMs come first; it is planned anew after them")
+    goal = Goal(alone.goal.strategy, alone.goal.subject, Verdict.WAITING, reasons=(reason,))
+    return Proposal(goal)
+
+
+def _propose(
+    pod: Pod, snapshot: Snapshot, settings: FitPendingVMsSettings, context: PlanningContext
+) -> Proposal:
+    state = ClusterState(snapshot)
+    pending = evaluate(pod, state)
+    finding = triage(pod, pending, snapshot, settings)
+    if finding is not None:
+        return Proposal(Goal(NAME, _subject(pod, snapshot), finding[0], reasons=finding[1]))
+    return _plan(pending, find_movers(state, context), context)
+
+
+def _subject(pod: Pod, snapshot: Snapshot) -> Subject:
+    vmi = snapshot.vmi_by_uid.get(pod.vmi_uid or "")
+    name = vmi.name if vmi else pod.name
+    return Subject("VirtualMachineInstance", pod.namespace, name, pod.vmi_uid or "")
+
+
+def _plan(pending: Feasibility, movers: Movers, context: PlanningContext) -> Proposal:
+    problem = fit_problem(pending, movers, context)
+    outcome = solve_fit(problem, context.planning.deadline_seconds)
+    bound = _bound_whatever_affinity(outcome, problem, pending, movers, context)
+    goal = Goal(
+        strategy=NAME,
+        subject=_subject(pending.pod, movers.state.snapshot),
+        verdict=Verdict.UNPROVEN,
+        bound=None if bound == INFINITE else bound / MILLISECONDS,
+    )
+    if outcome.solution is not None:
+        moves = to_moves(outcome.solution.moves, problem, movers, context)
+        return Proposal(_planned(goal, outcome, bound, movers), moves)
+    has_home = [bool(flag) for flag in movers_with_home(problem)]
+    headline = certificate.headline(pending, movers, has_home)
+    if bound < INFINITE:
+        why = outcome.gave_up_because or "pod affinity between VMs may hide a plan"
+        headline = Reason("not-proven", f"no plan was found, and none is ruled out: {why}")
+    elif longer := _longer_plan(problem, context):
+        headline = longer
+    else:
+        goal = replace(goal, verdict=Verdict.IMPOSSIBLE, proven=True)
+    goal = replace(goal, reasons=(headline, *certificate.node_reasons(pending, movers)))
+    return Proposal(goal, refused=certificate.refusals(pending, movers, has_home))
+
+
+def _bound_whatever_affinity(
+    outcome: Outcome,
+    problem: FitProblem,
+    pending: Feasibility,
+    movers: Movers,
+    context: PlanningContext,
+) -> float:
+    """The outcome's bound, lowered to one that holds even if moves change pod affinity."""
+    relaxed = fit_problem(pending, movers, context, ignores_affinity=True)
+    if (relaxed.allowed == problem.allowed).all() and (relaxed.landing == problem.landing).all():
+        return outcome.bound
+    return min(outcome.bound, search_direct(relaxed).bound)
+
+
+def _longer_plan(problem: FitProblem, context: PlanningContext) -> Reason | None:
+    """Whether only the policy's limit on moves is in the way."""
+    limit = problem.max_moves
+    free = problem._replace(max_moves=problem.mover_count)
+    solution = solve_fit(free, context.planning.deadline_seconds).solution
+    if solution is None:
+        return None
+    return Reason(
+        "move-limit",
+        f"a plan of {len(solution.moves)} migrations was found, more than"
+        f" planning.maxMovesPerGoal ({limit}) allows",
+    )
+
+
+def _planned(goal: Goal, outcome: Outcome, bound: float, movers: Movers) -> Goal:
+    assert outcome.solution is not None
+    solution = outcome.solution
+    is_proven = bound >= solution.cost
+    node = movers.state.nodes[solution.node].name
+    count = len(solution.moves)
+    reasons = [Reason("makes-room", f"{count} migration{'s'[: count > 1]} make room", node=node)]
+    if not is_proven:
+        why = outcome.gave_up_because or "pod affinity between VMs may hide a cheaper plan"
+        reasons.append(Reason("not-proven", f"a cheaper plan is not ruled out: {why}"))
+    return replace(
+        goal,
+        verdict=Verdict.PLANNED,
+        node=node,
+        cost=solution.cost / MILLISECONDS,
+        proven=is_proven,
+        reasons=tuple(reasons),
+    )

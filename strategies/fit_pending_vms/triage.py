@@ -1,0 +1,169 @@
+"""What can be said of a Pending VM before any thought of migrations."""
+
+from collections.abc import Collection
+from datetime import timedelta
+
+from msgspec.structs import replace
+from rebalancer_strategies.fit_pending_vms.settings import FitPendingVMsSettings
+
+from rebalancer.model.keys import GOAL_UID
+from rebalancer.model.objects import Pod
+from rebalancer.model.plan import Reason, Verdict
+from rebalancer.model.snapshot import Snapshot
+from rebalancer.scheduling.feasibility import Feasibility, evaluate
+from rebalancer.scheduling.state import ClusterState
+
+Finding = tuple[Verdict, tuple[Reason, ...]]
+
+
+def pending_launchers(snapshot: Snapshot) -> list[Pod]:
+    """Launcher pods without a node, the most important first: by priority, then age.
+
+    Target pods of migrations are left out: their VMs run.
+    """
+    pending = [
+        pod
+        for pod in snapshot.pods
+        if pod.vmi_uid
+        and pod.node_name is None
+        and pod.migration_uid is None
+        and not pod.is_finished
+        and not pod.is_terminating
+    ]
+    return sorted(pending, key=lambda pod: (-pod.priority, str(pod.created_at or ""), pod.key))
+
+
+def triage(
+    pod: Pod, feasibility: Feasibility, snapshot: Snapshot, settings: FitPendingVMsSettings
+) -> Finding | None:
+    """A verdict that needs no plan, or None when making room is the question."""
+    return (
+        _not_ours(pod)
+        or _too_early(pod, snapshot, settings)
+        or _under_way(pod, snapshot)
+        or _fits(feasibility)
+        or _room_is_being_left(pod, snapshot)
+        or _ruled_out(feasibility)
+    )
+
+
+def _finding(verdict: Verdict, code: str, message: str) -> Finding:
+    return verdict, (Reason(code, message),)
+
+
+def _not_ours(pod: Pod) -> Finding | None:
+    if pod.is_gated:
+        return _finding(
+            Verdict.NOT_ABOUT_ROOM,
+            "scheduling-gated",
+            "its pod is held by a scheduling gate; whoever set the gate must lift it",
+        )
+    if pod.scheduler_name != "default-scheduler":
+        return _finding(
+            Verdict.NOT_ABOUT_ROOM,
+            "foreign-scheduler",
+            f"it is placed by scheduler {pod.scheduler_name}, whose rules are not known here",
+        )
+    if pod.unmodelled:
+        return _finding(
+            Verdict.UNPROVEN,
+            "unmodelled",
+            f"its placement depends on what is not modelled: {', '.join(pod.unmodelled)}",
+        )
+    return None
+
+
+def _too_early(pod: Pod, snapshot: Snapshot, settings: FitPendingVMsSettings) -> Finding | None:
+    if pod.unschedulable_since is None:
+        return _finding(
+            Verdict.WAITING, "not-yet-tried", "the scheduler has not found it unschedulable"
+        )
+    ready_at = pod.unschedulable_since + timedelta(seconds=settings.grace_seconds)
+    if ready_at > snapshot.taken_at:
+        return _finding(
+            Verdict.WAITING,
+            "grace",
+            f"unschedulable for less than graceSeconds ({settings.grace_seconds});"
+            f" looked at from {ready_at.isoformat(timespec='seconds')}",
+        )
+    return None
+
+
+def _under_way(pod: Pod, snapshot: Snapshot) -> Finding | None:
+    if pod.nominated_node_name:
+        return _finding(
+            Verdict.WAITING,
+            "nominated",
+            f"the scheduler is preempting other pods for it on node {pod.nominated_node_name}",
+        )
+    for migration in snapshot.migrations_in_flight:
+        if migration.labels.get(GOAL_UID) == pod.vmi_uid:
+            return _finding(
+                Verdict.WAITING,
+                "moves-under-way",
+                f"migration {migration.namespace}/{migration.name} is making room for it",
+            )
+    return None
+
+
+def _fits(feasibility: Feasibility) -> Finding | None:
+    nodes = _names(feasibility)
+    if not nodes:
+        return None
+    return Verdict.FITS, tuple(
+        Reason("fits", "has room now; the scheduler can place it", node=name) for name in nodes
+    )
+
+
+def _room_is_being_left(pod: Pod, snapshot: Snapshot) -> Finding | None:
+    """Whether it fits once the pods have gone that are on their way out already."""
+    leaving = _leaving(snapshot)
+    if not leaving:
+        return None
+    uids = {other.uid for other in leaving}
+    staying = tuple(other for other in snapshot.pods if other.uid not in uids)
+    nodes = _names(evaluate(pod, ClusterState(replace(snapshot, pods=staying))))
+    if not nodes:
+        return None
+    return Verdict.WAITING, tuple(
+        Reason(
+            "pod-leaving",
+            f"fits once pod {other.key} has left",
+            node=other.node_name or "",
+            object=str(other.key),
+        )
+        for other in leaving
+        if other.node_name in nodes
+    )
+
+
+def _leaving(snapshot: Snapshot) -> list[Pod]:
+    """Pods being deleted, and source pods of migrations in flight."""
+    migrating = {migration.vmi_key for migration in snapshot.migrations_in_flight}
+    return [
+        pod
+        for pod in snapshot.pods
+        if pod.node_name
+        and not pod.is_finished
+        and (pod.is_terminating or _is_source(pod, snapshot, migrating))
+    ]
+
+
+def _is_source(pod: Pod, snapshot: Snapshot, migrating: Collection[object]) -> bool:
+    vmi = snapshot.vmi_by_uid.get(pod.vmi_uid or "")
+    return vmi is not None and vmi.key in migrating and pod.node_name == vmi.node_name
+
+
+def _ruled_out(feasibility: Feasibility) -> Finding | None:
+    if feasibility.allowed_but_for_affinity.any():
+        return None
+    nodes = range(len(feasibility.state.nodes))
+    return Verdict.NOT_ABOUT_ROOM, (
+        Reason("no-eligible-node", "no node would take it, however much room there were"),
+        *(reason for node in nodes for reason in feasibility.reasons(node)),
+    )
+
+
+def _names(feasibility: Feasibility) -> tuple[str, ...]:
+    nodes = zip(feasibility.state.nodes, feasibility.feasible, strict=True)
+    return tuple(node.name for node, is_feasible in nodes if is_feasible)

@@ -1,0 +1,139 @@
+"""The two-stage planner against exhaustive search on small problems."""
+
+from random import Random
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rebalancer.planning.fit import solve_fit
+from rebalancer.planning.ordering import dependencies
+from rebalancer.planning.problem import INFINITE, FitProblem, Moves
+from rebalancer.scheduling.state import IntArray
+from tests.planning.brute_force import cheapest
+
+
+@st.composite
+def fit_problems(draw: st.DrawFn) -> FitProblem:
+    """Up to four nodes and six movers, often tight, now and then over-committed."""
+    n = draw(st.integers(2, 4))
+    m = draw(st.integers(0, 6))
+    k = draw(st.integers(1, 2))
+    small = st.integers(0, 6)
+    return FitProblem(
+        request=np.array([draw(st.integers(1, 10)), draw(st.integers(0, 3))], np.int64),
+        landing=np.array([draw(st.integers(0, 3)) > 0 for _ in range(n)], np.bool_),
+        headroom=np.array([[draw(st.integers(-1, 6)), draw(st.integers(-1, 4))] for _ in range(n)]),
+        mover_node=np.array([draw(st.integers(0, n - 1)) for _ in range(m)], np.int64),
+        mover_request=np.array(
+            [[draw(st.integers(1, 6)), draw(st.integers(0, 2))] for _ in range(m)], np.int64
+        ).reshape(m, 2),
+        mover_cost=np.array([draw(st.integers(1, 9)) for _ in range(m)], np.int64),
+        mover_class=np.array([draw(st.integers(0, k - 1)) for _ in range(m)], np.int64),
+        allowed=np.array([[draw(small) > 0 for _ in range(n)] for _ in range(k)], np.bool_),
+        charge=np.array([[max(0, draw(small) - 3) for _ in range(n)] for _ in range(k)], np.int64),
+        max_moves=10,
+    )
+
+
+def _fits_before_any_move(problem: FitProblem) -> bool:
+    return bool((problem.landing & problem.fits(problem.request, problem.headroom)).any())
+
+
+@settings(max_examples=300, deadline=None)
+@given(fit_problems())
+def test_a_proven_plan_costs_what_exhaustive_search_finds(problem: FitProblem) -> None:
+    if _fits_before_any_move(problem):
+        return
+    outcome = solve_fit(problem, work_limit=5)
+    expected = cheapest(problem)
+    if expected is None:
+        assert outcome.solution is None
+        return
+    assert outcome.bound <= expected
+    if outcome.solution is not None:
+        assert outcome.solution.cost >= expected
+    if outcome.is_proven:
+        assert outcome.solution is not None
+        assert outcome.solution.cost == expected
+
+
+@settings(max_examples=300, deadline=None)
+@given(fit_problems(), st.randoms(use_true_random=False))
+def test_no_node_is_overfilled_however_long_each_move_takes(
+    problem: FitProblem, random: Random
+) -> None:
+    if _fits_before_any_move(problem):
+        return
+    solution = solve_fit(problem, work_limit=5).solution
+    if solution is None:
+        return
+    waits = dependencies(problem, solution.moves)
+    headroom = problem.headroom.copy()
+    started: set[int] = set()
+    ended: set[int] = set()
+    while len(ended) < len(solution.moves):
+        _start_all_that_may(problem, solution.moves, waits, started, ended, headroom)
+        assert started > ended, "every move left waits for another"
+        move = random.choice(sorted(started - ended))
+        mover, _ = solution.moves[move]
+        headroom[problem.mover_node[mover]] += problem.mover_request[mover]
+        ended.add(move)
+    assert problem.fits(problem.request, headroom[solution.node])
+
+
+def _start_all_that_may(
+    problem: FitProblem,
+    moves: Moves,
+    waits: tuple[tuple[int, ...], ...],
+    started: set[int],
+    ended: set[int],
+    headroom: IntArray,
+) -> None:
+    for index, (mover, target) in enumerate(moves):
+        if index not in started and ended.issuperset(waits[index]):
+            request = problem.mover_request[mover]
+            assert problem.fits(request, headroom[target]), "started without room"
+            headroom[target] -= request
+            started.add(index)
+
+
+def test_a_swap_over_an_empty_node_is_found_and_ordered() -> None:
+    """Two full nodes hold each other's way; the third takes one of them first."""
+    problem = FitProblem(
+        request=np.array([8]),
+        landing=np.array([True, False, False]),
+        headroom=np.array([[0], [0], [4]]),
+        mover_node=np.array([0, 1]),
+        mover_request=np.array([[8], [4]]),
+        mover_cost=np.array([8, 4]),
+        mover_class=np.array([0, 1]),
+        allowed=np.array([[True, True, False], [True, False, True]]),
+        charge=np.zeros((2, 3), np.int64),
+        max_moves=10,
+    )
+    outcome = solve_fit(problem._replace(headroom=np.array([[0], [4], [4]])), work_limit=5)
+    assert outcome.solution is not None
+    assert outcome.solution.moves == ((1, 2), (0, 1))
+    assert outcome.is_proven
+    assert dependencies(
+        problem._replace(headroom=np.array([[0], [4], [4]])), outcome.solution.moves
+    ) == ((), (0,))
+
+
+def test_without_any_home_for_any_mover_nothing_can_start() -> None:
+    problem = FitProblem(
+        request=np.array([8]),
+        landing=np.array([True, True]),
+        headroom=np.array([[4], [3]]),
+        mover_node=np.array([0, 1]),
+        mover_request=np.array([[4], [5]]),
+        mover_cost=np.array([1, 1]),
+        mover_class=np.array([0, 0]),
+        allowed=np.ones((1, 2), np.bool_),
+        charge=np.zeros((1, 2), np.int64),
+        max_moves=10,
+    )
+    outcome = solve_fit(problem, work_limit=5)
+    assert outcome.solution is None
+    assert outcome.bound == INFINITE
