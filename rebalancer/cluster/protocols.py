@@ -23,10 +23,10 @@ class MigrationRequest(Struct, frozen=True):
 
 
 class Hold(Struct, frozen=True):
-    """A lock pod: bound to the node, it keeps off every pod but the beneficiary's launchers.
+    """A lock pod: bound to the node, it keeps off every pod but the launchers that it admits.
 
     It asks for no room; required anti-affinity against all pods whose label
-    kubevirt.io/created-by is not the beneficiary's uid does the work, because the scheduler
+    kubevirt.io/created-by is none of the admitted uids does the work, because the scheduler
     honours the anti-affinity of pods that are already there.
     """
 
@@ -34,10 +34,17 @@ class Hold(Struct, frozen=True):
     namespace: str
     node_name: str
     beneficiary_uid: str
+    admitted_uids: tuple[str, ...]
+    """VMIs whose launchers may go to the node: the beneficiary, and those that the plan moves
+    there."""
     priority_class_name: str
     lifetime_seconds: int
     """After this the kubelet ends it by itself, should nobody be left to delete it."""
     image: str
+
+    @property
+    def key(self) -> ObjectKey:
+        return ObjectKey(self.namespace, self.name)
 
 
 class Source(Protocol):

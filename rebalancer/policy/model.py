@@ -1,16 +1,27 @@
 """The sections of a RebalancerPolicy; `config/policy.yaml` shows each with its default."""
 
 from enum import StrEnum
+from zoneinfo import ZoneInfo
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
+
+
+def title(field_name: str, _: object) -> str:
+    """A field's title in the schema, which pydantic would make of its camelCase alias."""
+    return field_name.replace("_", " ").capitalize()
 
 
 class Section(BaseModel):
     """A part of the policy: camelCase in YAML, nothing unknown accepted, frozen once read."""
 
     model_config = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True
+        alias_generator=to_camel,
+        field_title_generator=title,
+        populate_by_name=True,
+        extra="forbid",
+        frozen=True,
+        allow_inf_nan=False,
     )
 
 
@@ -140,6 +151,11 @@ class ExecutionPolicy(Section):
     hold: HoldPolicy = HoldPolicy()
     bind_timeout_seconds: int = Field(
         default=120, ge=1, description="How long to wait for the pending VM once room is free."
+    )
+    start_timeout_seconds: int = Field(
+        default=600,
+        ge=1,
+        description="How long a plan waits for a budget to let its next migration start.",
     )
     failure_backoff_seconds: int = Field(
         default=600,

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from msgspec.structs import replace
+from opentelemetry import trace
 from rebalancer_strategies.fit_pending_vms import certificate
 from rebalancer_strategies.fit_pending_vms.settings import FitPendingVMsSettings
 from rebalancer_strategies.fit_pending_vms.triage import pending_launchers, triage
@@ -21,6 +22,8 @@ from rebalancer.scheduling.feasibility import Feasibility, evaluate
 from rebalancer.scheduling.state import ClusterState
 
 NAME = "FitPendingVMs"
+
+_tracer = trace.get_tracer("rebalancer")
 
 
 def propose(snapshot: Snapshot, settings: Section, context: PlanningContext) -> Sequence[Proposal]:
@@ -72,7 +75,15 @@ def _subject(pod: Pod, snapshot: Snapshot) -> Subject:
 
 def _plan(pending: Feasibility, movers: Movers, context: PlanningContext) -> Proposal:
     problem = fit_problem(pending, movers, context)
-    outcome = solve_fit(problem, context.planning.deadline_seconds)
+    with _tracer.start_as_current_span("solve") as span:
+        outcome = solve_fit(problem, context.planning.deadline_seconds)
+        span.set_attributes(
+            {
+                "rebalancer.nodes": problem.node_count,
+                "rebalancer.movers": problem.mover_count,
+                "rebalancer.is_proven": outcome.is_proven,
+            }
+        )
     bound = _bound_whatever_affinity(outcome, problem, pending, movers, context)
     goal = Goal(
         strategy=NAME,

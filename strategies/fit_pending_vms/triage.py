@@ -8,9 +8,10 @@ from rebalancer_strategies.fit_pending_vms.settings import FitPendingVMsSettings
 
 from rebalancer.model.keys import GOAL_UID
 from rebalancer.model.objects import Pod
-from rebalancer.model.plan import Reason, Verdict
+from rebalancer.model.plan import MOVES_UNDER_WAY, Reason, Verdict
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.scheduling.feasibility import Feasibility, evaluate
+from rebalancer.scheduling.migration_deadline import is_overdue
 from rebalancer.scheduling.state import ClusterState
 
 Finding = tuple[Verdict, tuple[Reason, ...]]
@@ -97,10 +98,11 @@ def _under_way(pod: Pod, snapshot: Snapshot) -> Finding | None:
             f"the scheduler is preempting other pods for it on node {pod.nominated_node_name}",
         )
     for migration in snapshot.migrations_in_flight:
-        if migration.labels.get(GOAL_UID) == pod.vmi_uid:
+        is_for_it = migration.labels.get(GOAL_UID) == pod.vmi_uid
+        if is_for_it and not is_overdue(migration, snapshot):
             return _finding(
                 Verdict.WAITING,
-                "moves-under-way",
+                MOVES_UNDER_WAY,
                 f"migration {migration.namespace}/{migration.name} is making room for it",
             )
     return None
@@ -138,8 +140,12 @@ def _room_is_being_left(pod: Pod, snapshot: Snapshot) -> Finding | None:
 
 
 def _leaving(snapshot: Snapshot) -> list[Pod]:
-    """Pods being deleted, and source pods of migrations in flight."""
-    migrating = {migration.vmi_key for migration in snapshot.migrations_in_flight}
+    """Pods being deleted, and source pods of migrations in flight that still may end."""
+    migrating = {
+        migration.vmi_key
+        for migration in snapshot.migrations_in_flight
+        if not is_overdue(migration, snapshot)
+    }
     return [
         pod
         for pod in snapshot.pods

@@ -1,0 +1,197 @@
+"""Carries out a plan step by step, looking anew before each.
+
+The executor is level-triggered: it reads what concerns the plan, takes that in, does what may be
+done, and sleeps until something may have changed. A missed or repeated wake-up changes nothing.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from opentelemetry import trace
+
+from rebalancer.cluster.protocols import Cluster, Leadership
+from rebalancer.errors import ClusterError, ConflictError, RefusedError
+from rebalancer.execution.budget import Budget
+from rebalancer.execution.events import Event, Listener
+from rebalancer.execution.goal_run import GoalRun
+from rebalancer.execution.holds import hold_for, hold_of
+from rebalancer.execution.migration_request import migration_request
+from rebalancer.execution.move_run import MoveRun
+from rebalancer.execution.outcome import Ending, GoalOutcome
+from rebalancer.execution.recheck import is_pending, surprise
+from rebalancer.model.plan import Goal, Plan
+from rebalancer.model.snapshot import Snapshot
+from rebalancer.planning.context import PlanningContext
+from rebalancer.policy.model import HoldKind
+
+_LOOK_SECONDS = 5.0
+"""Longest time between two looks, should no change be noticed; a guess, and cheap."""
+
+_tracer = trace.get_tracer("rebalancer")
+
+
+class Tools(NamedTuple):
+    """What execution works with."""
+
+    cluster: Cluster
+    leadership: Leadership
+    context: PlanningContext
+    listener: Listener
+    should_stop: Callable[[], bool]
+    """Asked at each step; when it says yes, execution leaves everything as it is and returns."""
+
+
+def execute(
+    plan: Plan, goals: Sequence[Goal], snapshot: Snapshot, tools: Tools, started_before: int
+) -> tuple[GoalOutcome, ...]:
+    """Carries out these goals of the plan and sees each to its end.
+
+    `started_before`: migrations started earlier in this cycle; the budget counts them.
+
+    Raises: ClusterError if the cluster can no longer be read. Then, as when it is told to stop,
+    what is in flight goes on, holds stay, and the next cycle adopts both.
+    """
+    with _tracer.start_as_current_span("plan", attributes={"rebalancer.plan": plan.id}):
+        return _Execution(plan, goals, snapshot, tools, started_before).run()
+
+
+class _Execution:
+    def __init__(
+        self,
+        plan: Plan,
+        goals: Sequence[Goal],
+        snapshot: Snapshot,
+        tools: Tools,
+        started_before: int,
+    ) -> None:
+        self.plan = plan
+        self.tools = tools
+        self.snapshot = snapshot
+        self.started = started_before
+        moves = {move.id: move for move in plan.moves}
+        self.runs = [GoalRun(goal, [moves[i] for i in goal.move_ids]) for goal in goals]
+
+    def run(self) -> tuple[GoalOutcome, ...]:
+        for run in self.runs:
+            self._admit(run)
+        while self._open() and not self.tools.should_stop():
+            self._look()
+            self._start_moves()
+            if self._open():
+                vmis = {run.move.vmi for goal in self._open() for run in goal.moves}
+                vmis |= {goal.vmi_key for goal in self._open()}
+                self.tools.cluster.wait_for_change(vmis, _LOOK_SECONDS)
+        return tuple(run.outcome for run in self.runs if run.outcome)
+
+    def _open(self) -> list[GoalRun]:
+        return [run for run in self.runs if run.outcome is None]
+
+    def _admit(self, run: GoalRun) -> None:
+        """Begins a goal: only if all of it may be carried out, and once its node is held."""
+        limit = self.tools.context.execution.budget.max_per_cycle
+        planned = sum(len(other.moves) for other in self.runs if other.is_admitted)
+        if self.started + planned + len(run.moves) > limit:
+            run.end(
+                Ending.NOT_STARTED,
+                f"needs {len(run.moves)} migrations, and execution.budget.maxPerCycle ({limit})"
+                f" leaves {limit - self.started - planned} in this cycle",
+            )
+            return
+        run.is_admitted = True
+        run.hold = hold_of(run.goal, self.snapshot)
+        if run.moves and self.tools.context.execution.hold.kind is HoldKind.LOCK_POD:
+            self._hold(run)
+
+    def _hold(self, run: GoalRun) -> None:
+        wanted = hold_for(run.goal, [r.move for r in run.moves], self.snapshot, self.tools.context)
+        try:
+            self.tools.cluster.create_hold(wanted)
+        except ClusterError as error:
+            run.end(Ending.NOT_STARTED, f"its node cannot be held: {error}")
+            return
+        run.hold = wanted.key
+        self._tell("held", str(run.goal.subject), f"node {wanted.node_name} is held for it")
+
+    def _look(self) -> None:
+        """Reads what concerns the open goals, and takes it in."""
+        nodes = {run.goal.node for run in self._open() if run.goal.node}
+        vmis = {run.vmi_key for run in self._open()}
+        for goal in self._open():
+            nodes |= {name for run in goal.moves for name in (run.move.source, run.move.target)}
+            vmis |= {run.move.vmi for run in goal.moves}
+        self.snapshot = self.tools.cluster.reread(self.snapshot, nodes, vmis)
+        timeout = self.tools.context.execution.bind_timeout_seconds
+        for goal in self._open():
+            for ended in goal.observe(self.snapshot, timeout):
+                self._tell(ended.state.value, str(ended.move.vmi), ended.message)
+            if goal.outcome is not None:
+                self._release(goal, goal.outcome)
+
+    def _release(self, run: GoalRun, outcome: GoalOutcome) -> None:
+        if run.hold is not None:
+            try:
+                self.tools.cluster.delete_hold(run.hold)
+            except ClusterError as error:
+                # It ends by itself in time, and the next cycle deletes it.
+                self._tell("hold-left", str(run.hold), f"cannot be deleted yet: {error}")
+        self._tell(outcome.ending.value, str(outcome.subject), outcome.message)
+
+    def _start_moves(self) -> None:
+        for goal in self._open():
+            for run in goal.ready_moves():
+                if goal.dropped_because or not is_pending(goal.goal, self.snapshot):
+                    break
+                self._consider(goal, run)
+
+    def _consider(self, goal: GoalRun, run: MoveRun) -> None:
+        """Starts a move if it may start now; else notes why not."""
+        if not self.tools.leadership.is_held():
+            goal.drop("another rebalancer has taken over")
+            return
+        in_flight = [r.move for g in self.runs for r in g.moves if r.is_in_flight]
+        budget = Budget(self.tools.context.execution.budget, self.snapshot)
+        if refusal := budget.refusal(run.move, in_flight):
+            self._wait(goal, run, refusal)
+            return
+        goal_moves = [other.move for other in goal.moves]
+        problem = surprise(run.move, goal.goal, goal_moves, self.snapshot, self.tools.context)
+        if problem:
+            goal.drop(problem)
+            return
+        self._create(goal, run)
+
+    def _wait(self, goal: GoalRun, run: MoveRun, refusal: str) -> None:
+        now = self.snapshot.taken_at
+        if run.waits_since is None:
+            run.waits_since = now
+            self._tell("waits", str(run.move.vmi), refusal)
+        limit = self.tools.context.execution.start_timeout_seconds
+        if (now - run.waits_since).total_seconds() > limit:
+            goal.drop(f"VM {run.move.vmi} could not start within {limit} s: {refusal}")
+
+    def _create(self, goal: GoalRun, run: MoveRun) -> None:
+        trace_id = run.start_span()
+        request = migration_request(run.move, goal.goal, self.plan.id, trace_id, self.snapshot)
+        try:
+            self.tools.cluster.create_migration(request)
+        except RefusedError as error:
+            run.refused(f"migration {request.name} was refused: {error}")
+            goal.drop(run.message)
+            return
+        except ConflictError:
+            # Made by an earlier try whose answer was lost, or by another rebalancer just now;
+            # either way it exists once, and is looked after from here on.
+            pass
+        except ClusterError as error:
+            # Whether it exists shows at the next look: followed if so, dropped if not.
+            self._tell("unsure", str(run.move.vmi), str(error))
+        run.created(request.name)
+        self.started += 1
+        self._tell(
+            "created",
+            str(run.move.vmi),
+            f"migration {request.name} from {run.move.source} to {run.move.target}",
+        )
+
+    def _tell(self, code: str, subject: str, message: str) -> None:
+        self.tools.listener(Event(self.tools.cluster.now(), code, subject, message))

@@ -1,0 +1,90 @@
+"""One goal being carried out: its moves, the hold on its node, and the wait for its VM."""
+
+from datetime import datetime
+
+from rebalancer.execution.move_run import MoveRun, State
+from rebalancer.execution.outcome import Ending, GoalOutcome
+from rebalancer.execution.recheck import bound_node, is_pending
+from rebalancer.model.keys import GOAL_UID
+from rebalancer.model.objects import ObjectKey
+from rebalancer.model.plan import Goal, Move
+from rebalancer.model.snapshot import Snapshot
+from rebalancer.scheduling.migration_deadline import is_overdue
+
+
+class GoalRun:
+    """What has become of one goal so far.
+
+    Once `dropped_because` is set nothing more is started for it; it ends when what is in flight
+    has ended.
+    """
+
+    def __init__(self, goal: Goal, moves: list[Move]) -> None:
+        self.goal = goal
+        self.moves = [MoveRun(move, goal) for move in moves]
+        self.is_admitted = False
+        self.hold: ObjectKey | None = None
+        self.dropped_because = ""
+        self.room_since: datetime | None = None
+        self.outcome: GoalOutcome | None = None
+
+    @property
+    def uid(self) -> str:
+        return self.goal.subject.uid
+
+    @property
+    def vmi_key(self) -> ObjectKey:
+        return ObjectKey(self.goal.subject.namespace, self.goal.subject.name)
+
+    def ready_moves(self) -> list[MoveRun]:
+        """Moves that have not started although all that they wait for has succeeded."""
+        done = {run.move.id for run in self.moves if run.state is State.SUCCEEDED}
+        return [
+            run
+            for run in self.moves
+            if run.state is State.WAITING and done.issuperset(run.move.after)
+        ]
+
+    def drop(self, why: str) -> None:
+        self.dropped_because = self.dropped_because or why
+
+    def observe(self, snapshot: Snapshot, bind_timeout_seconds: int) -> list[MoveRun]:
+        """Takes in the present state; returns the moves that have ended by it."""
+        ended = [run for run in self.moves if run.observe(snapshot)]
+        for run in ended:
+            if run.state is not State.SUCCEEDED:
+                self.drop(run.message)
+        self._conclude(snapshot, bind_timeout_seconds)
+        return ended
+
+    def _conclude(self, snapshot: Snapshot, bind_timeout_seconds: int) -> None:
+        if any(run.is_in_flight for run in self.moves):
+            return
+        if node := bound_node(self.goal, snapshot):
+            self.end(Ending.BOUND, f"is bound to {node}")
+        elif not is_pending(self.goal, snapshot):
+            self.end(Ending.GONE, "no longer waits for a node")
+        elif self.dropped_because:
+            self.end(Ending.DROPPED, self.dropped_because)
+        elif not self._still_moving(snapshot):
+            self._wait_for_binding(snapshot, bind_timeout_seconds)
+
+    def _still_moving(self, snapshot: Snapshot) -> bool:
+        """Whether moves are left, or migrations of an earlier run for the same goal."""
+        return any(run.state is State.WAITING for run in self.moves) or any(
+            migration.labels.get(GOAL_UID) == self.uid and not is_overdue(migration, snapshot)
+            for migration in snapshot.migrations_in_flight
+        )
+
+    def _wait_for_binding(self, snapshot: Snapshot, bind_timeout_seconds: int) -> None:
+        self.room_since = self.room_since or snapshot.taken_at
+        waited = (snapshot.taken_at - self.room_since).total_seconds()
+        if waited > bind_timeout_seconds:
+            self.end(
+                Ending.DROPPED,
+                f"room was made, but the scheduler has not bound it for {waited:.0f} s",
+            )
+
+    def end(self, ending: Ending, message: str) -> None:
+        started = sum(run.migration_name != "" for run in self.moves)
+        self.outcome = GoalOutcome(self.goal.subject, ending, message, started)

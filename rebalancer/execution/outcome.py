@@ -1,0 +1,26 @@
+"""How goals end."""
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+from rebalancer.model.plan import Subject
+
+
+class Ending(StrEnum):
+    BOUND = "bound"
+    """The VM has its node."""
+    GONE = "gone"
+    """The VM no longer waits: it was deleted or stopped."""
+    DROPPED = "dropped"
+    """Something was not as planned; what had not started will not start, and is planned anew."""
+    NOT_STARTED = "not-started"
+    """Nothing was done for it, and nothing would change by trying again in this cycle."""
+
+
+class GoalOutcome(Struct, frozen=True):
+    subject: Subject
+    ending: Ending
+    message: str
+    migrations: int = 0
+    """How many were started for it."""

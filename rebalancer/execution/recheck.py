@@ -1,0 +1,100 @@
+"""The last look before a migration is created: is everything still as the plan took it to be?"""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from rebalancer.model.plan import Goal, Move
+from rebalancer.model.snapshot import Snapshot
+from rebalancer.planning.context import PlanningContext
+from rebalancer.scheduling.feasibility import evaluate
+from rebalancer.scheduling.movability import refusal
+from rebalancer.scheduling.state import ClusterState
+from rebalancer.scheduling.target_pod import target_pod
+
+
+def surprise(
+    move: Move,
+    goal: Goal,
+    goal_moves: Sequence[Move],
+    snapshot: Snapshot,
+    context: PlanningContext,
+) -> str | None:
+    """What is not as planned, or None when the move may start.
+
+    `goal_moves`: all moves of the goal, those done included.
+    """
+    return (
+        _vm_changed(move, snapshot, context)
+        or _target_changed(move, snapshot)
+        or _goal_changed(goal, goal_moves, snapshot)
+    )
+
+
+def is_pending(goal: Goal, snapshot: Snapshot) -> bool:
+    """Whether the goal's VM still has a launcher pod that waits for a node."""
+    launchers = snapshot.launchers_by_vmi.get(goal.subject.uid, ())
+    return any(pod.node_name is None and not pod.is_terminating for pod in launchers)
+
+
+def bound_node(goal: Goal, snapshot: Snapshot) -> str | None:
+    """The node that the goal's VM has got, None while it has none."""
+    launchers = snapshot.launchers_by_vmi.get(goal.subject.uid, ())
+    return next((pod.node_name for pod in launchers if pod.node_name), None)
+
+
+def _vm_changed(move: Move, snapshot: Snapshot, context: PlanningContext) -> str | None:
+    vmi = snapshot.vmi_by_key.get(move.vmi)
+    if vmi is None or vmi.uid != move.vmi_uid:
+        return f"VM {move.vmi} is gone"
+    if vmi.node_name != move.source:
+        return f"VM {move.vmi} is on {vmi.node_name}, no longer on {move.source}"
+    barred = refusal(
+        vmi,
+        snapshot,
+        failure_backoff_seconds=context.execution.failure_backoff_seconds,
+        may_move_reluctant=context.cost.prefer_no_eviction_seconds is not None,
+    )
+    return f"VM {move.vmi} may no longer be moved: {barred.message}" if barred else None
+
+
+def _target_changed(move: Move, snapshot: Snapshot) -> str | None:
+    state = ClusterState(snapshot)
+    if move.target not in state.index or move.source not in state.index:
+        return f"node {move.target} or {move.source} is gone"
+    vmi = snapshot.vmi_by_key[move.vmi]
+    source_pod = snapshot.launchers_by_vmi[vmi.uid][0]
+    pod = target_pod(vmi, source_pod, snapshot.node_by_name[move.source])
+    index = state.index[move.target]
+    feasibility = evaluate(pod, state)
+    if feasibility.feasible[index]:
+        return None
+    why = "; ".join(reason.message for reason in feasibility.reasons(index))
+    return f"node {move.target} no longer takes VM {move.vmi}: {why}"
+
+
+def _goal_changed(goal: Goal, goal_moves: Sequence[Move], snapshot: Snapshot) -> str | None:
+    """Whether the goal's VM would still fit once all that is to leave its node has left."""
+    pending = next(
+        (
+            pod
+            for pod in snapshot.launchers_by_vmi.get(goal.subject.uid, ())
+            if pod.node_name is None and not pod.is_terminating
+        ),
+        None,
+    )
+    if pending is None:
+        return f"VM {goal.subject} is no longer waiting for room"
+    leaving = {move.vmi_uid for move in goal_moves if move.source == goal.node}
+    staying = tuple(
+        pod for pod in snapshot.pods if not (pod.vmi_uid in leaving and pod.node_name == goal.node)
+    )
+    state = ClusterState(replace(snapshot, pods=staying))
+    index = state.index.get(goal.node)
+    if index is None:
+        return f"node {goal.node} is gone"
+    feasibility = evaluate(pending, state)
+    if feasibility.feasible[index]:
+        return None
+    why = "; ".join(reason.message for reason in feasibility.reasons(index))
+    return f"VM {goal.subject} would no longer fit on {goal.node}: {why}"

@@ -1,0 +1,159 @@
+"""One cycle: read, plan, carry out, and plan anew after a surprise."""
+
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+from opentelemetry import trace
+
+from rebalancer.cluster.protocols import Cluster, Leadership
+from rebalancer.errors import ClusterError
+from rebalancer.execution.events import Event, Listener
+from rebalancer.execution.executor import Tools, execute
+from rebalancer.execution.holds import hold_of, left_over
+from rebalancer.execution.outcome import Ending, GoalOutcome
+from rebalancer.model.plan import MOVES_UNDER_WAY, Goal, Plan, Subject, Verdict
+from rebalancer.model.snapshot import Snapshot
+from rebalancer.planner import ActiveStrategy, make_plan
+from rebalancer.planning.context import PlanningContext
+from rebalancer.policy.model import Mode
+
+_tracer = trace.get_tracer("rebalancer")
+
+
+class CycleResult(Struct, frozen=True):
+    """The last plan of a cycle, and how the goals ended that were acted upon."""
+
+    plan: Plan
+    outcomes: tuple[GoalOutcome, ...] = ()
+
+    def unmet(self) -> tuple[Subject, ...]:
+        """Goals that could be about room and have none in the end."""
+        ended = {outcome.subject: outcome.ending for outcome in self.outcomes}
+        met = {Ending.BOUND, Ending.GONE}
+        return tuple(
+            goal.subject
+            for goal in self.plan.goals
+            if goal.verdict not in {Verdict.FITS, Verdict.NOT_ABOUT_ROOM}
+            and ended.get(goal.subject) not in met
+        )
+
+
+def run_cycle(
+    cluster: Cluster,
+    strategies: Sequence[ActiveStrategy],
+    context: PlanningContext,
+    listener: Listener,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> CycleResult:
+    """Brings every goal as far as it can be brought now.
+
+    Raises: ClusterError, NotLeaderError (nothing was done then), InputError.
+    """
+    with _tracer.start_as_current_span("cycle") as span, cluster.leadership() as leadership:
+        cycle = _Cycle(cluster, leadership, strategies, context, listener, should_stop)
+        result = cycle.run()
+        span.set_attribute("rebalancer.plan", result.plan.id)
+        span.set_attribute("rebalancer.unmet", len(result.unmet()))
+        return result
+
+
+class _Cycle:
+    def __init__(
+        self,
+        cluster: Cluster,
+        leadership: Leadership,
+        strategies: Sequence[ActiveStrategy],
+        context: PlanningContext,
+        listener: Listener,
+        should_stop: Callable[[], bool],
+    ) -> None:
+        self.strategies = strategies
+        self.tools = Tools(cluster, leadership, context, listener, should_stop)
+        self.outcomes: dict[Subject, GoalOutcome] = {}
+
+    def run(self) -> CycleResult:
+        rounds = self.tools.context.execution.max_rounds_per_cycle
+        for remaining in reversed(range(rounds)):
+            snapshot = self._read()
+            plan = make_plan(snapshot, self.strategies, self.tools.context)
+            self._tell("planned", f"plan {plan.id}", summary(plan))
+            outcomes = self._carry_out(plan, snapshot)
+            if not (remaining and self._worth_another_round(plan, outcomes)):
+                break
+        return CycleResult(plan, tuple(self.outcomes.values()))
+
+    def _read(self) -> Snapshot:
+        with _tracer.start_as_current_span("snapshot") as span:
+            snapshot = self.tools.cluster.read()
+            span.set_attribute("rebalancer.nodes", len(snapshot.nodes))
+            span.set_attribute("rebalancer.pods", len(snapshot.pods))
+            span.set_attribute("rebalancer.vmis", len(snapshot.vmis))
+            return snapshot
+
+    def _carry_out(self, plan: Plan, snapshot: Snapshot) -> tuple[GoalOutcome, ...]:
+        goals = [goal for goal in plan.goals if self._is_to_do(goal, snapshot)]
+        self._clear_holds(goals, snapshot)
+        if not goals:
+            return ()
+        started = sum(outcome.migrations for outcome in self.outcomes.values())
+        outcomes = execute(plan, goals, snapshot, self.tools, started)
+        for outcome in outcomes:
+            self._note(outcome)
+        return outcomes
+
+    def _is_to_do(self, goal: Goal, snapshot: Snapshot) -> bool:
+        """A plan to carry out, or what an earlier run began and left to be seen to its end."""
+        modes = {active.strategy.name: active.mode for active in self.strategies}
+        if modes[goal.strategy] is not Mode.AUTOMATIC:
+            return False
+        if goal.verdict is Verdict.WAITING:
+            return any(reason.code == MOVES_UNDER_WAY for reason in goal.reasons)
+        if goal.verdict is Verdict.FITS:
+            return hold_of(goal, snapshot) is not None
+        return goal.verdict is Verdict.PLANNED
+
+    def _clear_holds(self, goals: Sequence[Goal], snapshot: Snapshot) -> None:
+        """Holds for goals that are no longer pursued, or are planned on another node now."""
+        locks = {goal.subject.uid: hold_of(goal, snapshot) for goal in goals}
+        kept = {
+            goal.subject.uid
+            for goal in goals
+            if (lock := locks[goal.subject.uid])
+            and goal.node in {"", snapshot.pod_by_key[lock].node_name}
+        }
+        for key in left_over(snapshot, kept, self.tools.context.execution.namespace):
+            try:
+                self.tools.cluster.delete_hold(key)
+                self._tell("hold-cleared", str(key), "was left over from an earlier run")
+            except ClusterError as error:
+                self._tell("hold-left", str(key), f"cannot be deleted: {error}")
+
+    def _note(self, outcome: GoalOutcome) -> None:
+        """A goal planned again keeps the migrations that earlier rounds have started for it."""
+        earlier = self.outcomes.get(outcome.subject)
+        migrations = outcome.migrations + (earlier.migrations if earlier else 0)
+        self.outcomes[outcome.subject] = GoalOutcome(
+            outcome.subject, outcome.ending, outcome.message, migrations
+        )
+
+    def _worth_another_round(self, plan: Plan, outcomes: Sequence[GoalOutcome]) -> bool:
+        """After a surprise, or when a goal that stood behind others may have its turn."""
+        if self.tools.should_stop() or not self.tools.leadership.is_held():
+            return False
+        endings = {outcome.ending for outcome in outcomes}
+        is_somebody_waiting = any(goal.verdict is Verdict.WAITING for goal in plan.goals)
+        return Ending.DROPPED in endings or (Ending.BOUND in endings and is_somebody_waiting)
+
+    def _tell(self, code: str, subject: str, message: str) -> None:
+        self.tools.listener(Event(self.tools.cluster.now(), code, subject, message))
+
+
+def summary(plan: Plan) -> str:
+    """Goals by verdict, and the moves, in one line."""
+    if not plan.goals:
+        return "no VM is waiting for room"
+    counts = {verdict: 0 for verdict in Verdict}
+    for goal in plan.goals:
+        counts[goal.verdict] += 1
+    parts = [f"{count} {verdict}" for verdict, count in counts.items() if count]
+    return f"{', '.join(parts)}; {len(plan.moves)} migrations"

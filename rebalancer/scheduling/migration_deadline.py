@@ -1,0 +1,31 @@
+"""How long a migration may take before it counts as stalled."""
+
+from datetime import timedelta
+
+from rebalancer.model.objects import Migration, MigrationConfiguration, VirtualMachineInstance
+from rebalancer.model.snapshot import Snapshot
+
+
+def deadline_seconds(vmi: VirtualMachineInstance, configuration: MigrationConfiguration) -> int:
+    """KubeVirt's own limits, one after the other: completion by guest size, then progress.
+
+    Source: kubevirt/kubevirt v1.8.4 pkg/virt-handler/migration-source.go and
+    pkg/virt-launcher/virtwrap/live-migration-source.go; virt-handler aborts by then, so a
+    migration that lasts longer has nobody left who looks after it.
+    """
+    gib = -(-(vmi.guest_memory_bytes or 0) // 2**30)
+    return (
+        max(gib, 1) * configuration.completion_timeout_seconds_per_gib
+        + configuration.progress_timeout_seconds
+    )
+
+
+def is_overdue(migration: Migration, snapshot: Snapshot) -> bool:
+    """Whether an unfinished migration is past its deadline; one without a VMI to judge by is."""
+    vmi = snapshot.vmi_by_key.get(migration.vmi_key)
+    if vmi is None:
+        return True
+    if migration.created_at is None:
+        return False
+    limit = timedelta(seconds=deadline_seconds(vmi, snapshot.migration_configuration))
+    return snapshot.taken_at - migration.created_at > limit
