@@ -1,11 +1,12 @@
 """One cycle: read, plan, carry out, and plan anew after a surprise."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 from opentelemetry import trace
 
-from rebalancer.cluster.protocols import Cluster, Leadership
+from rebalancer.cluster.protocols import Cluster
 from rebalancer.errors import ClusterError
 from rebalancer.execution.events import Event, Listener
 from rebalancer.execution.executor import Tools, execute
@@ -50,25 +51,17 @@ def run_cycle(
     Raises: ClusterError, NotLeaderError (nothing was done then), InputError.
     """
     with _tracer.start_as_current_span("cycle") as span, cluster.leadership() as leadership:
-        cycle = _Cycle(cluster, leadership, strategies, context, listener, should_stop)
-        result = cycle.run()
+        tools = Tools(cluster, leadership, context, listener, should_stop)
+        result = _Cycle(strategies, tools).run()
         span.set_attribute("rebalancer.plan", result.plan.id)
         span.set_attribute("rebalancer.unmet", len(result.unmet()))
         return result
 
 
 class _Cycle:
-    def __init__(
-        self,
-        cluster: Cluster,
-        leadership: Leadership,
-        strategies: Sequence[ActiveStrategy],
-        context: PlanningContext,
-        listener: Listener,
-        should_stop: Callable[[], bool],
-    ) -> None:
+    def __init__(self, strategies: Sequence[ActiveStrategy], tools: Tools) -> None:
         self.strategies = strategies
-        self.tools = Tools(cluster, leadership, context, listener, should_stop)
+        self.tools = tools
         self.outcomes: dict[Subject, GoalOutcome] = {}
 
     def run(self) -> CycleResult:
@@ -152,8 +145,6 @@ def summary(plan: Plan) -> str:
     """Goals by verdict, and the moves, in one line."""
     if not plan.goals:
         return "no VM is waiting for room"
-    counts = {verdict: 0 for verdict in Verdict}
-    for goal in plan.goals:
-        counts[goal.verdict] += 1
-    parts = [f"{count} {verdict}" for verdict, count in counts.items() if count]
+    counts = Counter(goal.verdict for goal in plan.goals)
+    parts = [f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict]]
     return f"{', '.join(parts)}; {len(plan.moves)} migrations"

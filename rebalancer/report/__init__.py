@@ -1,0 +1,1 @@
+"""Plans, results and explanations for people and for programs."""

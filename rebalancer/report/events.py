@@ -1,0 +1,31 @@
+"""Events of a cycle as lines, as they happen."""
+
+from rich.console import Console
+from rich.text import Text
+
+from rebalancer.execution.events import Event
+from rebalancer.report.text import printable
+
+_STYLES = {
+    "bound": "bold green",
+    "succeeded": "green",
+    "failed": "bold red",
+    "stalled": "bold red",
+    "dropped": "yellow",
+    "not-started": "yellow",
+    "hold-left": "yellow",
+    "unsure": "yellow",
+}
+
+
+class EventLines:
+    """A listener that prints one line per event."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+
+    def __call__(self, event: Event) -> None:
+        line = Text(f"{event.at:%Y-%m-%dT%H:%M:%SZ} ", "dim")
+        line.append(f"{event.code:<12} ", _STYLES.get(event.code, "cyan"))
+        line.append(printable(f"{event.subject}: {event.message}"), "default")
+        self.console.print(line, soft_wrap=True)
