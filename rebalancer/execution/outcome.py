@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from rebalancer.model.objects import ObjectKey
 from rebalancer.model.plan import Subject
 
 
@@ -24,3 +25,7 @@ class GoalOutcome(Struct, frozen=True):
     message: str
     migrations: int = 0
     """How many were started for it."""
+
+    @property
+    def vmi(self) -> ObjectKey:
+        return ObjectKey(self.subject.namespace, self.subject.name)

@@ -39,6 +39,16 @@ def plan_tables(plan: Plan, snapshot: Snapshot) -> Iterator[RenderableType]:
     yield _nodes(plan, snapshot)
 
 
+def vm_table(snapshot: Snapshot) -> Table:
+    """All VMs with phase and node, as `kubectl get vmi` shows them."""
+    result = table("NAMESPACE", "NAME", "PHASE", "NODE")
+    for vmi in sorted(snapshot.vmis, key=lambda vmi: vmi.key):
+        result.add_row(
+            cell(vmi.namespace), cell(vmi.name), cell(vmi.phase), cell(vmi.node_name or "-")
+        )
+    return result
+
+
 def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
     """A table without lines, as kubectl prints them; columns named in `right` are numbers."""
     result = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")

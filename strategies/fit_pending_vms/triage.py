@@ -1,13 +1,12 @@
 """What can be said of a Pending VM before any thought of migrations."""
 
-from collections.abc import Collection
 from datetime import timedelta
 
 from msgspec.structs import replace
 from rebalancer_strategies.fit_pending_vms.settings import FitPendingVMsSettings
 
 from rebalancer.model.keys import GOAL_UID
-from rebalancer.model.objects import Pod
+from rebalancer.model.objects import Migration, Pod
 from rebalancer.model.plan import MOVES_UNDER_WAY, Reason, Verdict
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.scheduling.feasibility import Feasibility, evaluate
@@ -140,24 +139,27 @@ def _room_is_being_left(pod: Pod, snapshot: Snapshot) -> Finding | None:
 
 
 def _leaving(snapshot: Snapshot) -> list[Pod]:
-    """Pods being deleted, and source pods of migrations in flight that still may end."""
-    migrating = {
-        migration.vmi_key
+    """Pods being deleted, and those that a migration under way takes their VM from."""
+    sources = {
+        pod.uid
         for migration in snapshot.migrations_in_flight
         if not is_overdue(migration, snapshot)
+        for pod in _source_pods(migration, snapshot)
     }
     return [
         pod
         for pod in snapshot.pods
-        if pod.node_name
-        and not pod.is_finished
-        and (pod.is_terminating or _is_source(pod, snapshot, migrating))
+        if pod.node_name and not pod.is_finished and (pod.is_terminating or pod.uid in sources)
     ]
 
 
-def _is_source(pod: Pod, snapshot: Snapshot, migrating: Collection[object]) -> bool:
-    vmi = snapshot.vmi_by_uid.get(pod.vmi_uid or "")
-    return vmi is not None and vmi.key in migrating and pod.node_name == vmi.node_name
+def _source_pods(migration: Migration, snapshot: Snapshot) -> list[Pod]:
+    """None while the target pod has no node: such a migration may never get under way."""
+    vmi = snapshot.vmi_by_key.get(migration.vmi_key)
+    launchers = snapshot.launchers_by_vmi.get(vmi.uid, ()) if vmi else ()
+    if not any(pod.migration_uid == migration.uid and pod.node_name for pod in launchers):
+        return []
+    return [pod for pod in launchers if pod.migration_uid != migration.uid]
 
 
 def _ruled_out(feasibility: Feasibility) -> Finding | None:

@@ -1,0 +1,1 @@
+"""The `rebalancer` command."""

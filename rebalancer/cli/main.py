@@ -1,0 +1,45 @@
+"""Entry point: commands, and errors to exit codes."""
+
+import sys
+
+import typer
+
+from rebalancer.cli import exit_codes
+from rebalancer.cli.demo import demo
+from rebalancer.cli.explain import explain
+from rebalancer.cli.plan import plan
+from rebalancer.cli.policy import policy_app
+from rebalancer.cli.run import run
+from rebalancer.cli.serve import serve
+from rebalancer.cli.terminal import console
+from rebalancer.errors import InputError, RebalancerError
+from rebalancer.report.text import printable
+
+app = typer.Typer(
+    name="rebalancer",
+    help="Live-migrates KubeVirt virtual machines so that a Pending one fits.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+app.command()(demo)
+app.command()(plan)
+app.command()(run)
+app.command()(serve)
+app.command()(explain)
+app.add_typer(policy_app, name="policy")
+
+
+def main() -> None:
+    """Runs the command; bad input ends with 2, everything else that fails with 1."""
+    try:
+        app()
+    except RebalancerError as error:
+        text = "\n".join(printable(line) for line in str(error).splitlines())
+        console(sys.stderr).print(f"error: {text}", style="red", soft_wrap=True)
+        is_bad_input = isinstance(error, InputError)
+        sys.exit(exit_codes.BAD_INPUT if is_bad_input else exit_codes.FAILED)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""An explanation for people and for programs."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from rebalancer.explain import Explanation
+from rebalancer.model.quantity import format_amount
+from rebalancer.report.plan_json import API_VERSION, reason_document
+from rebalancer.report.plan_tables import cell, table
+
+
+def explanation_document(explanation: Explanation) -> dict[str, Any]:
+    refusal = explanation.refusal
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Explanation",
+        "namespace": explanation.vmi.namespace,
+        "name": explanation.vmi.name,
+        "pod": explanation.pod,
+        "requests": explanation.requests,
+        "node": explanation.node,
+        "schedulerMessage": explanation.scheduler_message,
+        "refused": refusal and {"code": refusal.code, "message": refusal.message},
+        "nodes": [
+            {
+                "node": answer.node,
+                "feasible": not answer.reasons,
+                "reasons": [reason_document(reason) for reason in answer.reasons],
+            }
+            for answer in explanation.nodes
+        ],
+    }
+
+
+def explanation_tables(explanation: Explanation) -> Iterator[RenderableType]:
+    where = f"runs on {explanation.node}" if explanation.node else "is pending"
+    yield cell(f"{explanation.vmi} {where}; pod {explanation.pod}", "bold")
+    amounts = (
+        f"{resource} {format_amount(amount, resource)}"
+        for resource, amount in sorted(explanation.requests.items())
+    )
+    yield cell(f"asks for {', '.join(amounts)}")
+    if explanation.scheduler_message:
+        yield cell(f"scheduler: {explanation.scheduler_message}")
+    if explanation.refusal:
+        yield cell(f"may not be moved: {explanation.refusal.message}", "yellow")
+    yield Text()
+    result = table("NODE", "POSSIBLE", "WHY NOT")
+    for answer in explanation.nodes:
+        result.add_row(
+            cell(answer.node),
+            cell("no", "red") if answer.reasons else cell("yes", "green"),
+            cell("; ".join(f"{reason.code}: {reason.message}" for reason in answer.reasons)),
+        )
+    yield result
