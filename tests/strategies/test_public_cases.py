@@ -5,7 +5,7 @@ A case is named after its place in our list and the report that it comes from.
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -16,7 +16,6 @@ from rebalancer.model.objects import (
     Node,
     PodAffinityTerm,
     Requirement,
-    Taint,
 )
 from rebalancer.model.plan import Plan, Verdict
 from rebalancer.model.snapshot import Snapshot
@@ -38,7 +37,7 @@ class Case(NamedTuple):
 
     snapshot: Callable[[], Snapshot]
     verdicts: dict[str, Verdict]
-    moves: set[tuple[str, str]] = set()
+    moves: str = ""
     says: tuple[str, ...] = ()
 
 
@@ -192,7 +191,7 @@ def leaving_replica() -> Snapshot:
         selector=LabelSelector((Requirement("group", "In", ("k",)),)),
         namespaces=("default",),
     )
-    group = {"labels": {"group": "k"}, "pod_anti_affinity": (apart,)}
+    group: dict[str, Any] = {"labels": {"group": "k"}, "pod_anti_affinity": (apart,)}
     return cluster(
         *(node(f"n{i}", memory="32Gi") for i in (1, 2, 3)),
         vm("k2", on="n2", memory="8Gi", **group),
@@ -256,7 +255,7 @@ def one_big_or_two_small() -> Snapshot:
 
 CASES = {
     "R01 siutsin/otaru#2804 scattered memory": Case(
-        scattered, {"p": Verdict.PLANNED}, {("a", "n1"), ("b", "n2")}, ("proven",)
+        scattered, {"p": Verdict.PLANNED}, "a->n1 b->n2", ("proven",)
     ),
     "R01 siutsin/otaru#2805 without the second mover": Case(
         without_a_second_mover, {"p": Verdict.IMPOSSIBLE}
@@ -281,18 +280,20 @@ CASES = {
         says=("devices.kubevirt.io/kvm: needs 1 (1), headroom 0 of 1",),
     ),
     "R06 kubevirt/kubevirt#5565 pinned to its node": Case(
-        lambda: ssd_node(PINNED), {"p": Verdict.PLANNED}, {("q", "n2")}
+        lambda: ssd_node(PINNED), {"p": Verdict.PLANNED}, "q->n2"
     ),
     "R08 kubevirt/kubevirt#12801 not migratable storage": Case(
-        lambda: ssd_node(READ_WRITE_ONCE, JUST_STARTED), {"p": Verdict.PLANNED}, {("q", "n2")}
+        lambda: ssd_node(READ_WRITE_ONCE, JUST_STARTED),
+        {"p": Verdict.PLANNED},
+        "q->n2",
     ),
     "R08 openshift/openshift-docs#98815 opted out": Case(
-        lambda: ssd_node(OPTED_OUT), {"p": Verdict.PLANNED}, {("q", "n2")}
+        lambda: ssd_node(OPTED_OUT), {"p": Verdict.PLANNED}, "q->n2"
     ),
     "R09 kubernetes-sigs/kueue#9541 a gated pod": Case(
         gated_beside_unschedulable,
         {"gated": Verdict.NOT_ABOUT_ROOM, "p": Verdict.PLANNED},
-        {("a", "n2")},
+        "a->n2",
     ),
     "R09 openshift/openshift-docs#83412 not tried yet": Case(not_tried_yet, {"p": Verdict.WAITING}),
     "R09 openshift/instaslice-operator#82 within the grace time": Case(
@@ -307,9 +308,9 @@ CASES = {
     "R16 kubevirt/kubevirt#16353 endless migrations on one node": Case(
         endless_workload_update, {"p": Verdict.IMPOSSIBLE}
     ),
-    "R16 failures of long ago": Case(old_failures_only, {"p": Verdict.PLANNED}, {("a", "n2")}),
+    "R16 failures of long ago": Case(old_failures_only, {"p": Verdict.PLANNED}, "a->n2"),
     "R25 kubevirt/kubevirt#12848 bytes count, not moves": Case(
-        one_big_or_two_small, {"p": Verdict.PLANNED}, {("s1", "n2"), ("s2", "n2")}
+        one_big_or_two_small, {"p": Verdict.PLANNED}, "s1->n2 s2->n2"
     ),
 }
 
@@ -318,7 +319,8 @@ CASES = {
 def test_public_case_is_decided_as_it_should_be(case: Case) -> None:
     plan = plan_for(case.snapshot())
     assert {goal.subject.name: goal.verdict for goal in plan.goals} == case.verdicts
-    assert {(move.vmi.name, move.target) for move in plan.moves} == case.moves
+    moves = sorted(f"{move.vmi.name}->{move.target}" for move in plan.moves)
+    assert moves == sorted(case.moves.split())
     said = [f"{goal.subject}: {'proven' if goal.proven else ''}" for goal in plan.goals]
     said += [reason.message for goal in plan.goals for reason in goal.reasons]
     said += [f"{refusal.vmi}: {refusal.message}" for refusal in plan.refused]

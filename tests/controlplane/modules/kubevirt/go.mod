@@ -10,7 +10,6 @@ tool (
 require (
 	k8s.io/apiextensions-apiserver v0.34.3
 	kubevirt.io/kubevirt v1.8.4
-	sigs.k8s.io/yaml v1.6.0
 )
 
 require (
@@ -127,6 +126,7 @@ require (
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 	sigs.k8s.io/randfill v1.0.0 // indirect
 	sigs.k8s.io/structured-merge-diff/v6 v6.3.0 // indirect
+	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
 replace (

@@ -1,16 +1,16 @@
-// Command crds prints the CustomResourceDefinitions of KubeVirt as YAML documents.
+// Command crds prints the CustomResourceDefinitions of KubeVirt as one JSON list.
 //
 // virt-operator installs them in a real cluster. virt-controller waits for the caches of all of
 // them, so a list with one missing makes it wait for ever.
 package main
 
 import (
-	"fmt"
+	"encoding/json"
 	"log"
+	"os"
 
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"kubevirt.io/kubevirt/pkg/virt-operator/resource/generate/components"
-	"sigs.k8s.io/yaml"
 )
 
 var definitions = []func() (*extv1.CustomResourceDefinition, error){
@@ -36,6 +36,7 @@ var definitions = []func() (*extv1.CustomResourceDefinition, error){
 }
 
 func main() {
+	var list []*extv1.CustomResourceDefinition
 	for _, define := range definitions {
 		definition, err := define()
 		if err != nil {
@@ -43,10 +44,9 @@ func main() {
 		}
 		definition.APIVersion = extv1.SchemeGroupVersion.String()
 		definition.Kind = "CustomResourceDefinition"
-		document, err := yaml.Marshal(definition)
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Printf("---\n%s", document)
+		list = append(list, definition)
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(list); err != nil {
+		log.Fatal(err)
 	}
 }
