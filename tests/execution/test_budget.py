@@ -1,0 +1,78 @@
+"""When one more migration may start."""
+
+import pytest
+
+from rebalancer.execution.budget import Budget
+from rebalancer.model.objects import MigrationConfiguration
+from rebalancer.model.plan import Cost, Move
+from rebalancer.policy.model import BudgetPolicy
+from tests.builders import cluster, key, migrating, node, vm
+
+NODES = tuple(node(name) for name in ("n1", "n2", "n3"))
+
+
+def move(name: str, source: str, target: str) -> Move:
+    return Move(
+        id=name,
+        vmi=key(name),
+        vmi_uid=f"vmi-{name}",
+        source=source,
+        target=target,
+        bytes=2**33,
+        seconds=64.0,
+        cost=Cost({"copy": 64.0}),
+    )
+
+
+def refusal(policy: BudgetPolicy, *things: object, ours: tuple[Move, ...] = ()) -> str | None:
+    snapshot = cluster(*NODES, *things)  # type: ignore[arg-type]
+    return Budget(policy, snapshot).refusal(move("x", "n1", "n2"), ours)
+
+
+def test_an_idle_cluster_lets_a_migration_start() -> None:
+    assert refusal(BudgetPolicy(), vm("x", on="n1")) is None
+
+
+def test_everybodys_migrations_count_against_the_limit_of_the_kubevirt_cr() -> None:
+    foreign = migrating(vm("other", on="n3"), to="n2")
+    limits = MigrationConfiguration(parallel_migrations_per_cluster=1)
+    assert (
+        refusal(BudgetPolicy(), vm("x", on="n1"), foreign, limits)
+        == "1 of 1 migrations are in flight"
+    )
+
+
+def test_a_migration_that_the_snapshot_does_not_show_yet_counts() -> None:
+    limits = MigrationConfiguration(parallel_migrations_per_cluster=1)
+    ours = (move("other", "n3", "n2"),)
+    assert refusal(BudgetPolicy(), vm("x", on="n1"), limits, ours=ours) is not None
+
+
+def test_a_migration_is_counted_once_whether_the_snapshot_shows_it_or_not() -> None:
+    policy = BudgetPolicy(max_in_flight_per_cluster=2, max_outbound_per_node=2)
+    shown = migrating(vm("other", on="n3"), to="n2")
+    ours = (move("other", "n3", "n2"),)
+    assert refusal(policy, vm("x", on="n1"), shown, ours=ours) is None
+
+
+@pytest.mark.parametrize(
+    ("policy", "kubevirt", "limit"),
+    [(1, 2, 1), (None, 1, 1), (5, 1, 1)],
+    ids=["policy is lower", "only KubeVirt's", "KubeVirt's is lower"],
+)
+def test_the_lower_of_two_outbound_limits_holds(
+    policy: int | None, kubevirt: int, limit: int
+) -> None:
+    leaving = migrating(vm("other", on="n1"), to="n3")
+    limits = MigrationConfiguration(parallel_outbound_migrations_per_node=kubevirt)
+    budget = BudgetPolicy(max_outbound_per_node=policy)
+    assert (
+        refusal(budget, vm("x", on="n1"), leaving, limits)
+        == f"1 of {limit} migrations are leaving n1"
+    )
+
+
+def test_arrivals_at_one_target_are_limited_although_kubevirt_does_not_limit_them() -> None:
+    arriving = migrating(vm("other", on="n3"), to="n2")
+    budget = BudgetPolicy(max_inbound_per_node=1)
+    assert refusal(budget, vm("x", on="n1"), arriving) == "1 of 1 migrations are going to n2"

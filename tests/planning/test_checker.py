@@ -1,0 +1,66 @@
+"""The checker refuses what would break a rule, whoever planned it."""
+
+from rebalancer.model.plan import Cost, Goal, Move, Subject, Verdict
+from rebalancer.planning.checker import violations
+from tests.builders import cluster, key, node, pending_vm, pod, vm
+
+SUBJECT = Subject("VirtualMachineInstance", "default", "p", "vmi-p")
+
+
+def move(name: str, source: str, target: str, after: tuple[str, ...] = ()) -> Move:
+    return Move(name, key(name), f"vmi-{name}", source, target, 1, 1.0, Cost({}), after)
+
+
+def goal(on: str, *move_ids: str) -> Goal:
+    return Goal("FitPendingVMs", SUBJECT, Verdict.PLANNED, node=on, move_ids=move_ids)
+
+
+SNAPSHOT = cluster(
+    node("n1", memory="16Gi"),
+    node("n2", memory="16Gi"),
+    node("n3", memory="8Gi", is_unschedulable=True),
+    vm("a", on="n1", memory="8Gi"),
+    vm("b", on="n2", memory="6Gi"),
+    vm("c", on="n2", memory="4Gi"),
+    pending_vm("p", "12Gi"),
+)
+
+
+def test_a_sound_plan_has_no_violations() -> None:
+    # c makes room for a on n2, then a leaves n1 to p.
+    moves = [move("c", "n2", "n1"), move("a", "n1", "n2", after=("c",))]
+    snapshot = cluster(*SNAPSHOT.nodes, *SNAPSHOT.pods, *SNAPSHOT.vmis)
+    assert violations(snapshot, [goal("n1", "c", "a")], moves) == []
+
+
+def test_a_move_that_does_not_wait_for_its_room_overfills_the_target() -> None:
+    moves = [move("c", "n2", "n1"), move("a", "n1", "n2")]
+    assert any("n2 would be overfilled" in text for text in violations(SNAPSHOT, [], moves))
+
+
+def test_a_cordoned_target_is_named() -> None:
+    (problem,) = violations(SNAPSHOT, [], [move("c", "n2", "n3")])
+    assert problem == "default/c would not be let onto n3: node is cordoned (unschedulable)"
+
+
+def test_a_goal_that_would_still_not_fit_is_named_in_numbers() -> None:
+    (problem,) = violations(SNAPSHOT, [goal("n2", "c")], [move("c", "n2", "n1")])
+    assert "default/p would still not fit on n2: memory: needs" in problem
+
+
+def test_a_vm_is_moved_from_where_it_is_and_only_once() -> None:
+    problems = violations(
+        SNAPSHOT, [], [move("a", "n2", "n1"), move("b", "n2", "n1"), move("b", "n2", "n1")]
+    )
+    assert problems == [
+        "default/a does not run on n2 with one launcher pod",
+        "default/b is moved twice",
+    ]
+
+
+def test_a_node_held_for_one_goal_takes_no_move_of_another() -> None:
+    snapshot = cluster(
+        *SNAPSHOT.nodes, *SNAPSHOT.pods, *SNAPSHOT.vmis, pod("extra", on="n3", memory="1Gi")
+    )
+    problems = violations(snapshot, [goal("n1")], [move("c", "n2", "n1")])
+    assert "default/c would go to n1, which is held for default/p" in problems
