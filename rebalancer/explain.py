@@ -8,8 +8,8 @@ from rebalancer.model.objects import ObjectKey, Pod, VirtualMachineInstance
 from rebalancer.model.plan import Reason, Refusal
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.context import PlanningContext
+from rebalancer.planning.movers import refusal_of
 from rebalancer.scheduling.feasibility import evaluate
-from rebalancer.scheduling.movability import refusal
 from rebalancer.scheduling.state import ClusterState
 from rebalancer.scheduling.target_pod import target_pod
 
@@ -69,21 +69,13 @@ def explain_vmi(
     pod = launchers[0]
     source = snapshot.node_by_name.get(pod.node_name or "")
     asked = target_pod(vmi, pod, source) if source else pod
-    barred = None
-    if source:
-        barred = refusal(
-            vmi,
-            snapshot,
-            failure_backoff_seconds=context.execution.failure_backoff_seconds,
-            may_move_reluctant=context.cost.prefer_no_eviction_seconds is not None,
-        )
     return Explanation(
         vmi=vmi.key,
         pod=pod.name,
         requests=dict(asked.requests),
         node=source.name if source else "",
         scheduler_message=pod.unschedulable_message,
-        refusal=barred,
+        refusal=refusal_of(vmi, snapshot, context) if source else None,
         nodes=_answers(snapshot, asked, source.name if source else ""),
     )
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 from opentelemetry import trace
 
 from rebalancer.cluster.protocols import Cluster
@@ -12,6 +13,7 @@ from rebalancer.execution.events import Event, Listener
 from rebalancer.execution.executor import Tools, execute
 from rebalancer.execution.holds import hold_of, left_over
 from rebalancer.execution.outcome import Ending, GoalOutcome
+from rebalancer.model.objects import ObjectKey
 from rebalancer.model.plan import MOVES_UNDER_WAY, Goal, Plan, Subject, Verdict
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planner import ActiveStrategy, make_plan
@@ -63,12 +65,14 @@ class _Cycle:
         self.strategies = strategies
         self.tools = tools
         self.outcomes: dict[Subject, GoalOutcome] = {}
+        self.avoided: dict[ObjectKey, str] = {}
 
     def run(self) -> CycleResult:
         rounds = self.tools.context.execution.max_rounds_per_cycle
         for remaining in reversed(range(rounds)):
             snapshot = self._read()
-            plan = make_plan(snapshot, self.strategies, self.tools.context)
+            context = replace(self.tools.context, avoided=self.avoided)
+            plan = make_plan(snapshot, self.strategies, context)
             self._tell("planned", f"plan {plan.id}", summary(plan))
             outcomes = self._carry_out(plan, snapshot)
             if not (remaining and self._worth_another_round(plan, outcomes)):
@@ -123,6 +127,7 @@ class _Cycle:
 
     def _note(self, outcome: GoalOutcome) -> None:
         """A goal planned again keeps the migrations that earlier rounds have started for it."""
+        self.avoided.update(outcome.refused)
         earlier = self.outcomes.get(outcome.subject)
         migrations = outcome.migrations + (earlier.migrations if earlier else 0)
         self.outcomes[outcome.subject] = GoalOutcome(
@@ -147,4 +152,4 @@ def summary(plan: Plan) -> str:
         return "no VM is waiting for room"
     counts = Counter(goal.verdict for goal in plan.goals)
     parts = [f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict]]
-    return f"{', '.join(parts)}; {len(plan.moves)} migrations"
+    return f"{', '.join(parts)}; migrations: {len(plan.moves)}"

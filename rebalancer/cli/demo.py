@@ -15,12 +15,7 @@ from rebalancer.loop import run_cycle
 from rebalancer.planner import make_plan
 from rebalancer.report.events import EventLines
 from rebalancer.report.plan_tables import plan_tables, vm_table
-
-_COLLECTOR_VARIABLES = (
-    "OTEL_EXPORTER_OTLP_ENDPOINT",
-    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
-    "OTEL_TRACES_EXPORTER",
-)
+from rebalancer.telemetry.tracing import asks_for_exporter
 
 
 def demo(
@@ -44,7 +39,7 @@ def demo(
     for part in plan_tables(make_plan(before, setup.strategies, setup.context), before):
         out.print(part)
     out.print()
-    has_collector = any(os.environ.get(name) for name in _COLLECTOR_VARIABLES)
+    has_collector = asks_for_exporter(os.environ)
     with tracing(None if has_collector else trace_file):
         result = run_cycle(cluster, setup.strategies, setup.context, EventLines(out))
     cluster.wait_for_change([outcome.vmi for outcome in result.outcomes], 60)

@@ -1,6 +1,8 @@
 """From options to what the commands work with: policy, strategies, source, cluster, tracing."""
 
 import os
+import socket
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -59,15 +61,19 @@ def open_cluster(
     kubeconfig: Path | None, context: str | None, policy: RebalancerPolicy
 ) -> "LiveCluster":
     """Raises: InputError if no configuration is found, ClusterError."""
+    from rebalancer.cluster.api import Api
+    from rebalancer.cluster.config import load_config
     from rebalancer.cluster.live import LiveCluster
 
-    return LiveCluster.connect(kubeconfig, context, policy.execution.namespace)
+    # A process that comes back under the same name must not take itself for its predecessor.
+    identity = f"{socket.gethostname()}_{uuid.uuid4()}"
+    return LiveCluster(Api(load_config(kubeconfig, context)), policy.execution.namespace, identity)
 
 
 @contextmanager
 def tracing(trace_file: Path | None = None) -> Iterator[None]:
     """Traces what happens inside, if the environment or `trace_file` asks for it."""
-    from rebalancer.telemetry.setup import configure_tracing
+    from rebalancer.telemetry.tracing import configure_tracing
 
     shut_down = configure_tracing(os.environ, trace_file=trace_file)
     try:

@@ -177,6 +177,7 @@ class _Execution:
         except RefusedError as error:
             run.refused(f"migration {request.name} was refused: {error}")
             goal.drop(run.message)
+            self._tell("refused", str(run.move.vmi), run.message)
             return
         except ConflictError:
             # Made by an earlier try whose answer was lost, or by another rebalancer just now;

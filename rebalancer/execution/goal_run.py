@@ -87,4 +87,5 @@ class GoalRun:
 
     def end(self, ending: Ending, message: str) -> None:
         started = sum(run.migration_name != "" for run in self.moves)
-        self.outcome = GoalOutcome(self.goal.subject, ending, message, started)
+        refused = {run.move.vmi: run.message for run in self.moves if run.state is State.REFUSED}
+        self.outcome = GoalOutcome(self.goal.subject, ending, message, started, refused)

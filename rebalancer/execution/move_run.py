@@ -15,9 +15,10 @@ _tracer = trace.get_tracer("rebalancer")
 
 
 class State(StrEnum):
-    """waiting -> created -> succeeded | failed | stalled; only a waiting move can be created."""
+    """waiting -> refused, or waiting -> created -> succeeded | failed | stalled."""
 
     WAITING = "waiting"
+    REFUSED = "refused"
     CREATED = "created"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
@@ -63,8 +64,8 @@ class MoveRun:
         self.state, self.migration_name = State.CREATED, name
 
     def refused(self, message: str) -> None:
-        """The create did not lead to a migration; the move can only be planned anew."""
-        self._end(State.FAILED, message, migration=None)
+        """The cluster did not accept the migration, and would not the next time."""
+        self._end(State.REFUSED, message, migration=None)
 
     def observe(self, snapshot: Snapshot) -> bool:
         """Takes in the migration's present state; returns whether the move has ended by it."""

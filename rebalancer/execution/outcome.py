@@ -1,5 +1,6 @@
 """How goals end."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 from msgspec import Struct
@@ -25,6 +26,9 @@ class GoalOutcome(Struct, frozen=True):
     message: str
     migrations: int = 0
     """How many were started for it."""
+
+    refused: Mapping[ObjectKey, str] = {}
+    """VMs whose migration the cluster did not accept, and what it said."""
 
     @property
     def vmi(self) -> ObjectKey:

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from rebalancer.model.plan import Goal, Move
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.context import PlanningContext
+from rebalancer.planning.movers import refusal_of
 from rebalancer.scheduling.feasibility import evaluate
-from rebalancer.scheduling.movability import refusal
 from rebalancer.scheduling.state import ClusterState
 from rebalancer.scheduling.target_pod import target_pod
 
@@ -49,12 +49,7 @@ def _vm_changed(move: Move, snapshot: Snapshot, context: PlanningContext) -> str
         return f"VM {move.vmi} is gone"
     if vmi.node_name != move.source:
         return f"VM {move.vmi} is on {vmi.node_name}, no longer on {move.source}"
-    barred = refusal(
-        vmi,
-        snapshot,
-        failure_backoff_seconds=context.execution.failure_backoff_seconds,
-        may_move_reluctant=context.cost.prefer_no_eviction_seconds is not None,
-    )
+    barred = refusal_of(vmi, snapshot, context)
     return f"VM {move.vmi} may no longer be moved: {barred.message}" if barred else None
 
 

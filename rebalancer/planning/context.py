@@ -1,11 +1,18 @@
-"""What the policy says to planners and strategies."""
+"""What planners and strategies are told besides the snapshot."""
+
+from collections.abc import Mapping
 
 from msgspec import Struct
 
+from rebalancer.model.objects import ObjectKey
 from rebalancer.policy.model import CostPolicy, ExecutionPolicy, PlanningPolicy
 
 
 class PlanningContext(Struct, frozen=True):
+    """The policy, and what this cycle has learnt."""
+
     planning: PlanningPolicy = PlanningPolicy()
     cost: CostPolicy = CostPolicy()
     execution: ExecutionPolicy = ExecutionPolicy()
+    avoided: Mapping[ObjectKey, str] = {}
+    """VMs whose migration the cluster has refused in this cycle, and what it said."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from rebalancer.model.objects import Pod, VirtualMachineInstance
 from rebalancer.model.plan import Cost, Move, Refusal
+from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning import cost as costs
 from rebalancer.planning.context import PlanningContext
 from rebalancer.planning.ordering import dependencies
@@ -61,12 +62,7 @@ def find_movers(state: ClusterState, context: PlanningContext) -> Movers:
     movers: list[Mover] = []
     refused: dict[str, list[Refusal]] = {}
     for vmi in sorted(snapshot.vmis, key=lambda v: v.key):
-        reason = refusal(
-            vmi,
-            snapshot,
-            failure_backoff_seconds=context.execution.failure_backoff_seconds,
-            may_move_reluctant=context.cost.prefer_no_eviction_seconds is not None,
-        )
+        reason = refusal_of(vmi, snapshot, context)
         if reason is not None:
             refused.setdefault(vmi.node_name or "", []).append(reason)
             continue
@@ -83,6 +79,20 @@ def find_movers(state: ClusterState, context: PlanningContext) -> Movers:
         tuple(movers),
         tuple(classes.values()),
         {node: tuple(refusals) for node, refusals in refused.items()},
+    )
+
+
+def refusal_of(
+    vmi: VirtualMachineInstance, snapshot: Snapshot, context: PlanningContext
+) -> Refusal | None:
+    """Why the VM must stay, as the cluster, the policy and this cycle have it."""
+    if said := context.avoided.get(vmi.key):
+        return Refusal(vmi.key, "create-refused", f"its migration was refused before: {said}")
+    return refusal(
+        vmi,
+        snapshot,
+        failure_backoff_seconds=context.execution.failure_backoff_seconds,
+        may_move_reluctant=context.cost.prefer_no_eviction_seconds is not None,
     )
 
 

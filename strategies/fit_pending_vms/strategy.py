@@ -4,9 +4,6 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 from opentelemetry import trace
-from rebalancer_strategies.fit_pending_vms import certificate
-from rebalancer_strategies.fit_pending_vms.settings import FitPendingVMsSettings
-from rebalancer_strategies.fit_pending_vms.triage import pending_launchers, triage
 
 from rebalancer.model.objects import Pod
 from rebalancer.model.plan import Goal, Proposal, Reason, Subject, Verdict
@@ -20,6 +17,9 @@ from rebalancer.planning.search import movers_with_home, search_direct
 from rebalancer.policy.model import Section
 from rebalancer.scheduling.feasibility import Feasibility, evaluate
 from rebalancer.scheduling.state import ClusterState
+from rebalancer_strategies.fit_pending_vms import certificate
+from rebalancer_strategies.fit_pending_vms.settings import FitPendingVMsSettings
+from rebalancer_strategies.fit_pending_vms.triage import pending_launchers, triage
 
 NAME = "FitPendingVMs"
 
@@ -141,7 +141,8 @@ def _planned(goal: Goal, outcome: Outcome, bound: float, movers: Movers) -> Goal
     is_proven = bound >= solution.cost
     node = movers.state.nodes[solution.node].name
     count = len(solution.moves)
-    reasons = [Reason("makes-room", f"{count} migration{'s'[: count > 1]} make room", node=node)]
+    what = "one migration makes" if count == 1 else f"{count} migrations make"
+    reasons = [Reason("makes-room", f"{what} room", node=node)]
     if not is_proven:
         why = outcome.gave_up_because or "pod affinity between VMs may hide a cheaper plan"
         reasons.append(Reason("not-proven", f"a cheaper plan is not ruled out: {why}"))

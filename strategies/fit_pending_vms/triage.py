@@ -3,7 +3,6 @@
 from datetime import timedelta
 
 from msgspec.structs import replace
-from rebalancer_strategies.fit_pending_vms.settings import FitPendingVMsSettings
 
 from rebalancer.model.keys import GOAL_UID
 from rebalancer.model.objects import Migration, Pod
@@ -12,6 +11,7 @@ from rebalancer.model.snapshot import Snapshot
 from rebalancer.scheduling.feasibility import Feasibility, evaluate
 from rebalancer.scheduling.migration_deadline import is_overdue
 from rebalancer.scheduling.state import ClusterState
+from rebalancer_strategies.fit_pending_vms.settings import FitPendingVMsSettings
 
 Finding = tuple[Verdict, tuple[Reason, ...]]
 
