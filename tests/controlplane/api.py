@@ -6,6 +6,7 @@ one cannot hide behind the same fault in the other.
 
 import json
 import ssl
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -153,9 +154,17 @@ class Api:
         kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
         content = None if body is None else json.dumps(body)
         headers = {} if body is None else {"Content-Type": kind}
-        response = self._client.request(
-            method, path, params=query, content=content, headers=headers
-        )
+
+        def send() -> httpx.Response:
+            return self._client.request(
+                method, path, params=query, content=content, headers=headers
+            )
+
+        response = send()
+        # The watch cache of a CRD that was just installed fills late on a busy machine.
+        while response.status_code == 429 and "storage is (re)initializing" in response.text:
+            time.sleep(0.5)
+            response = send()
         if response.is_error:
             raise ApiError(method, path, response.status_code, response.text)
         answer: Object = response.json()

@@ -1,0 +1,1 @@
+"""The whole rebalancer, as its command, on the real control plane."""

@@ -1,0 +1,77 @@
+"""A dump of a cluster says the same as the cluster."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rebalancer.cluster.files import FilesSource
+from rebalancer.cluster.simulated import SimulatedCluster
+from rebalancer.planner import ActiveStrategy, make_plan
+from rebalancer.planning.context import PlanningContext
+from rebalancer.policy.model import Mode
+from rebalancer.report.plan_json import plan_document
+from rebalancer_strategies.fit_pending_vms import STRATEGY
+from rebalancer_strategies.fit_pending_vms.settings import FitPendingVMsSettings
+from tests.controlplane.api import Api, path_of
+from tests.controlplane.cluster import ControlPlane
+from tests.controlplane.scenario import BIG_VM
+from tests.e2e.command import rebalancer
+
+DUMPED = (
+    "nodes",
+    "pods",
+    "virtualmachineinstances",
+    "virtualmachineinstancemigrations",
+    "kubevirts",
+    "persistentvolumeclaims",
+    "persistentvolumes",
+    "namespaces",
+)
+
+
+@pytest.fixture
+def dump(pending_vm: ControlPlane, api: Api, tmp_path: Path) -> Path:  # noqa: ARG001
+    """What kubectl get -o json would have saved, a file for each kind."""
+    for plural in DUMPED:
+        items = api.list(path_of(plural))
+        for item in items:
+            item.setdefault("apiVersion", _api_version(plural))
+        document = {"apiVersion": "v1", "kind": "List", "items": items}
+        (tmp_path / f"{plural}.json").write_text(json.dumps(document))
+    return tmp_path
+
+
+def _api_version(plural: str) -> str:
+    return path_of(plural).removeprefix("/apis/").removeprefix("/api/").rsplit("/", 1)[0]
+
+
+def test_the_plan_is_the_same_from_the_api_a_dump_and_the_simulation(
+    pending_vm: ControlPlane, dump: Path
+) -> None:
+    live = rebalancer("plan", "-o", "json", kubeconfig=pending_vm.kubeconfig())
+    dumped = rebalancer("plan", "-o", "json", "--from", str(dump))
+    assert live.code == dumped.code == 0, live.stderr + dumped.stderr
+
+    simulated = SimulatedCluster(FilesSource([dump]).read())
+    active = ActiveStrategy(STRATEGY, Mode.AUTOMATIC, FitPendingVMsSettings(grace_seconds=0))
+    from_simulation = plan_document(make_plan(simulated.read(), [active], PlanningContext()))
+
+    assert live.document == dumped.document == from_simulation
+    assert len(live.document["moves"]) == 1
+
+
+def test_explain_says_in_numbers_why_each_node_is_barred(dump: Path) -> None:
+    done = rebalancer("explain", BIG_VM, "-o", "json", "--from", str(dump))
+    assert done.code == 0, done.stderr
+    codes: dict[str, list[str]] = {}
+    explained: dict[str, Any] = done.document
+    for answer in explained["nodes"]:
+        for reason in answer["reasons"]:
+            codes.setdefault(reason["code"], []).append(answer["node"])
+            if reason["code"] == "NodeResourcesFit":
+                assert "memory: needs 17529441985" in reason["message"]
+    assert len(codes["NodeResourcesFit"]) == 3
+    assert len(codes["NodeUnschedulable"]) == 1
+    assert len(codes["TaintToleration"]) >= 3
