@@ -40,7 +40,7 @@ FormatOption = Annotated[Format, typer.Option("--output", "-o", help="YAML or JS
 
 @policy_app.command()
 def validate(file: FileArgument = None, output: OutputOption = Output.TABLE) -> None:
-    """Check a policy and the environment that overrides it; all problems are told at once."""
+    """Check a policy; all its problems are told at once."""
     try:
         load_policy(file, load_strategies(), os.environ)
     except InputError as error:
@@ -60,13 +60,13 @@ def schema() -> None:
 
 @policy_app.command()
 def default() -> None:
-    """Print the default policy with every key explained, as a file to start from."""
+    """Print the default policy, every key explained."""
     typer.echo(default_text(load_strategies()), nl=False)
 
 
 @policy_app.command()
 def show(file: FileArgument = None, output: FormatOption = Format.YAML) -> None:
-    """Print the policy in force, and where what differs from the defaults comes from."""
+    """Print the policy in force and where it comes from."""
     policy, origins = read_policy(file, load_strategies(), os.environ)
     if output is Format.YAML:
         typer.echo(text_in_force(policy, origins), nl=False)

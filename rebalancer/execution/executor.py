@@ -106,8 +106,12 @@ class _Execution:
         wanted = hold_for(run.goal, [r.move for r in run.moves], self.snapshot, self.tools.context)
         try:
             self.tools.cluster.create_hold(wanted)
-        except ClusterError as error:
+        except RefusedError as error:
             run.end(Ending.NOT_STARTED, f"its node cannot be held: {error}")
+            return
+        except ClusterError as error:
+            # It may exist all the same; the next round finds it, and so does not make a second.
+            run.end(Ending.DROPPED, f"it is not known whether its node is held: {error}")
             return
         run.hold = wanted.key
         self._tell("held", str(run.goal.subject), f"node {wanted.node_name} is held for it")

@@ -1,7 +1,9 @@
 """The sections of a RebalancerPolicy; `config/policy.yaml` shows each with its default."""
 
+import re
+from datetime import UTC, datetime
 from enum import StrEnum
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
@@ -46,12 +48,44 @@ class SchedulePolicy(Section):
 
     interval_seconds: int = Field(default=60, ge=1, description="Seconds from cycle to cycle.")
     cron: str | None = Field(
-        default=None, description="Five cron fields; taken instead of the interval when set."
+        default=None,
+        description="Five cron fields, weekdays by name (mon-fri); taken instead of the interval"
+        " when set.",
     )
     time_zone: str = Field(default="UTC", description="IANA zone that the cron fields are in.")
     jitter_seconds: int = Field(
         default=5, ge=0, description="Each cycle starts up to this much later, at random."
     )
+
+    @field_validator("cron")
+    @classmethod
+    def _cron_is_understood(cls, cron: str | None) -> str | None:
+        if cron is not None:
+            # Put off: only this field needs a scheduler.
+            from apscheduler.triggers.cron import CronTrigger
+
+            try:
+                trigger = CronTrigger.from_crontab(cron, timezone="UTC")
+            except ValueError as error:
+                raise ValueError(f"{cron!r} is no cron expression: {error}") from error
+            # APScheduler 3 counts weekdays from Monday, cron from Sunday (agronholm/apscheduler
+            # issue 286): with a number one of the two readers would be wrong.
+            if re.search(r"(?<!/)\d", cron.split()[4]):
+                raise ValueError(f"{cron!r} must have its weekdays by name, such as mon-fri")
+            if trigger.get_next_fire_time(None, datetime(2000, 1, 1, tzinfo=UTC)) is None:
+                raise ValueError(f"{cron!r} names a time that never comes")
+        return cron
+
+    @field_validator("time_zone")
+    @classmethod
+    def _time_zone_exists(cls, time_zone: str) -> str:
+        try:
+            ZoneInfo(time_zone)
+        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+            raise ValueError(
+                f"{time_zone!r} is no IANA time zone, such as UTC or Europe/Berlin"
+            ) from error
+        return time_zone
 
     @model_validator(mode="after")
     def _jitter_stays_below_interval(self) -> "SchedulePolicy":
@@ -132,9 +166,14 @@ class BudgetPolicy(Section):
 class HoldPolicy(Section):
     """How freed room is kept until the pending VM is bound."""
 
-    kind: HoldKind = HoldKind.LOCK_POD
+    kind: HoldKind = Field(
+        default=HoldKind.LOCK_POD,
+        description="LockPod: a pod of ours keeps every other pod off the node until the pending VM"
+        " is bound. None: room is not kept, for clusters where nothing else arrives.",
+    )
     image: str = Field(
         default="registry.k8s.io/pause:3.10",
+        min_length=1,
         description="Image of the lock pod; it does nothing and needs no room.",
     )
 
@@ -144,7 +183,8 @@ class ExecutionPolicy(Section):
 
     namespace: str = Field(
         default="kubevirt-rebalancer",
-        min_length=1,
+        pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+        max_length=63,
         description="Where the rebalancer keeps its Lease and its lock pods.",
     )
     budget: BudgetPolicy = BudgetPolicy()
@@ -169,6 +209,11 @@ class ExecutionPolicy(Section):
 
 
 class StrategySection(Section):
-    """How one strategy takes part; each strategy adds its own `settings`."""
+    """How one strategy takes part; `policy_type` puts in its default mode and its settings."""
 
-    mode: Mode = Mode.OFF
+    mode: Mode = Field(
+        default=Mode.OFF,
+        description="Off: the strategy is not asked. Recommend: what it proposes is shown, never"
+        " carried out. Automatic: it is carried out.",
+    )
+    settings: Section = Section()

@@ -54,7 +54,7 @@ def ensure_built(modules: Sequence[str] = CONTROL_PLANE) -> dict[str, Path]:
 
 
 def _cache_folder() -> Path:
-    own = os.environ.get("REBALANCER_TEST_CACHE")
+    own = os.environ.get("CONTROLPLANE_CACHE")
     if own:
         return Path(own)
     shared = os.environ.get("XDG_CACHE_HOME")

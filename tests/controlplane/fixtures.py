@@ -13,7 +13,7 @@ from .reset import reset
 from .scenario import load_request_scenario
 
 # Set it to keep the logs of a run in which nothing failed.
-KEEP_VARIABLE = "REBALANCER_TEST_KEEP"
+KEEP_VARIABLE = "CONTROLPLANE_KEEP"
 
 
 @pytest.fixture(scope="session")

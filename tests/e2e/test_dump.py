@@ -19,25 +19,25 @@ from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.scenario import BIG_VM
 from tests.e2e.command import rebalancer
 
-DUMPED = (
-    "nodes",
-    "pods",
-    "virtualmachineinstances",
-    "virtualmachineinstancemigrations",
-    "kubevirts",
-    "persistentvolumeclaims",
-    "persistentvolumes",
-    "namespaces",
-)
+DUMPED = {
+    "nodes": "Node",
+    "pods": "Pod",
+    "virtualmachineinstances": "VirtualMachineInstance",
+    "virtualmachineinstancemigrations": "VirtualMachineInstanceMigration",
+    "kubevirts": "KubeVirt",
+    "persistentvolumeclaims": "PersistentVolumeClaim",
+    "persistentvolumes": "PersistentVolume",
+    "namespaces": "Namespace",
+}
 
 
 @pytest.fixture
 def dump(pending_vm: ControlPlane, api: Api, tmp_path: Path) -> Path:  # noqa: ARG001
     """What kubectl get -o json would have saved, a file for each kind."""
-    for plural in DUMPED:
-        items = api.list(path_of(plural))
-        for item in items:
-            item.setdefault("apiVersion", _api_version(plural))
+    for plural, kind in DUMPED.items():
+        # The API leaves out of a list's items what kubectl puts in.
+        typed = {"apiVersion": _api_version(plural), "kind": kind}
+        items = [{**typed, **item} for item in api.list(path_of(plural))]
         document = {"apiVersion": "v1", "kind": "List", "items": items}
         (tmp_path / f"{plural}.json").write_text(json.dumps(document))
     return tmp_path

@@ -1,0 +1,36 @@
+"""Strategies that stand in for installed ones."""
+
+from typing import Literal, NamedTuple
+
+from pydantic import Field
+
+from rebalancer.policy.model import Mode, Section
+
+
+class StrategyStub(NamedTuple):
+    settings_type: type[Section]
+    default_mode: Mode = Mode.OFF
+
+
+class FitPendingVMsSettings(Section):
+    grace_seconds: int = Field(default=15, ge=0, description="How long a VM must have waited.")
+
+
+class Target(Section):
+    """What to leave free."""
+
+    share: float = Field(default=0.25, ge=0, le=1, description="Of each node's memory.")
+
+
+class SpreadHeadroomSettings(Section):
+    """Settings of kinds that the rebalancer's own sections have none of."""
+
+    zones: list[str] = Field(default=[], description="Only in these.")
+    target: Target = Target()
+    limit: int | Literal["none"] = "none"
+
+
+STRATEGIES = {
+    "FitPendingVMs": StrategyStub(FitPendingVMsSettings, Mode.AUTOMATIC),
+    "SpreadHeadroom": StrategyStub(SpreadHeadroomSettings),
+}
