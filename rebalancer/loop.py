@@ -89,7 +89,7 @@ class _Cycle:
 
     def _carry_out(self, plan: Plan, snapshot: Snapshot) -> tuple[GoalOutcome, ...]:
         goals = [goal for goal in plan.goals if self._is_to_do(goal, snapshot)]
-        self._clear_holds(goals, snapshot)
+        self._clear_holds(goals, plan, snapshot)
         if not goals:
             return ()
         started = sum(outcome.migrations for outcome in self.outcomes.values())
@@ -109,16 +109,9 @@ class _Cycle:
             return hold_of(goal, snapshot) is not None
         return goal.verdict is Verdict.PLANNED
 
-    def _clear_holds(self, goals: Sequence[Goal], snapshot: Snapshot) -> None:
-        """Holds for goals that are no longer pursued, or are planned on another node now."""
-        locks = {goal.subject.uid: hold_of(goal, snapshot) for goal in goals}
-        kept = {
-            goal.subject.uid
-            for goal in goals
-            if (lock := locks[goal.subject.uid])
-            and goal.node in {"", snapshot.pod_by_key[lock].node_name}
-        }
-        for key in left_over(snapshot, kept, self.tools.context.execution.namespace):
+    def _clear_holds(self, goals: Sequence[Goal], plan: Plan, snapshot: Snapshot) -> None:
+        namespace = self.tools.context.execution.namespace
+        for key in left_over(snapshot, goals, plan.moves, namespace):
             try:
                 self.tools.cluster.delete_hold(key)
                 self._tell("hold-cleared", str(key), "was left over from an earlier run")

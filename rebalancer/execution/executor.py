@@ -126,8 +126,12 @@ class _Execution:
         self.snapshot = self.tools.cluster.reread(self.snapshot, nodes, vmis)
         timeout = self.tools.context.execution.bind_timeout_seconds
         for goal in self._open():
+            before = {run: run.phase for run in goal.moves}
             for ended in goal.observe(self.snapshot, timeout):
                 self._tell(ended.state.value, str(ended.move.vmi), ended.message)
+            for run in goal.moves:
+                if run.is_in_flight and run.phase != before[run]:
+                    self._tell("phase", str(run.move.vmi), f"migration is {run.phase}")
             if goal.outcome is not None:
                 self._release(goal, goal.outcome)
 

@@ -1,6 +1,6 @@
 """The holds on nodes: which a goal needs, which it has, and which are left over."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from rebalancer.cluster.protocols import Hold
 from rebalancer.model.keys import GOAL_UID
@@ -47,13 +47,34 @@ def hold_of(goal: Goal, snapshot: Snapshot) -> ObjectKey | None:
     return next((pod.key for pod in pods if pod.labels[GOAL_UID] == goal.subject.uid), None)
 
 
-def left_over(snapshot: Snapshot, kept: Collection[str], namespace: str) -> list[ObjectKey]:
-    """Holds of ours for goals that are not among those kept (by uid)."""
+def left_over(
+    snapshot: Snapshot, goals: Sequence[Goal], moves: Sequence[Move], namespace: str
+) -> list[ObjectKey]:
+    """Holds of ours that none of these goals can use: for another goal or node, or too narrow."""
     return [
         pod.key
         for pod in _locks(snapshot)
-        if pod.namespace == namespace and pod.labels[GOAL_UID] not in kept
+        if pod.namespace == namespace and not any(_serves(pod, goal, moves) for goal in goals)
     ]
+
+
+def _serves(lock: Pod, goal: Goal, moves: Sequence[Move]) -> bool:
+    if lock.labels[GOAL_UID] != goal.subject.uid:
+        return False
+    if not goal.node:
+        return True
+    arriving = {move.vmi_uid for move in moves if move.target == goal.node}
+    return lock.node_name == goal.node and arriving <= _admitted(lock)
+
+
+def _admitted(lock: Pod) -> set[str]:
+    return {
+        uid
+        for term in lock.pod_anti_affinity
+        if term.selector
+        for requirement in term.selector.requirements
+        for uid in requirement.values
+    }
 
 
 def _locks(snapshot: Snapshot) -> list[Pod]:

@@ -34,6 +34,7 @@ class MoveRun:
         self.state = State.WAITING
         self.migration_name = ""
         self.message = ""
+        self.phase = ""
         self.waits_since: datetime | None = None
         self._span: Span | None = None
 
@@ -73,6 +74,7 @@ class MoveRun:
             return False
         migrations = snapshot.migrations_by_vmi.get(self.move.vmi, ())
         migration = next((m for m in migrations if m.name == self.migration_name), None)
+        self.phase = migration.phase if migration else ""
         if migration is None:
             self._end(State.FAILED, f"migration {self.migration_name} has vanished", None)
         elif migration.phase == "Succeeded":
