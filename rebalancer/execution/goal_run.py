@@ -2,7 +2,10 @@
 
 from datetime import datetime
 
-from rebalancer.execution.move_run import MoveRun, State
+from opentelemetry import trace
+from opentelemetry.trace import StatusCode
+
+from rebalancer.execution.move_run import MoveRun, State, nanoseconds
 from rebalancer.execution.outcome import Ending, GoalOutcome
 from rebalancer.execution.recheck import bound_node, is_pending
 from rebalancer.model.keys import GOAL_UID
@@ -10,6 +13,8 @@ from rebalancer.model.objects import ObjectKey
 from rebalancer.model.plan import Goal, Move
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.scheduling.migration_deadline import is_overdue
+
+_tracer = trace.get_tracer("rebalancer")
 
 
 class GoalRun:
@@ -61,6 +66,7 @@ class GoalRun:
         if any(run.is_in_flight for run in self.moves):
             return
         if node := bound_node(self.goal, snapshot):
+            self._trace_binding(node, snapshot.taken_at)
             self.end(Ending.BOUND, f"is bound to {node}")
         elif not is_pending(self.goal, snapshot):
             self.end(Ending.GONE, "no longer waits for a node")
@@ -84,6 +90,20 @@ class GoalRun:
                 Ending.DROPPED,
                 f"room was made, but the scheduler has not bound it for {waited:.0f} s",
             )
+
+    def _trace_binding(self, node: str, bound_at: datetime) -> None:
+        """The time from when the last move had ended until the VM was seen to have its node."""
+        room_at = max((run.ended_at for run in self.moves if run.ended_at), default=bound_at)
+        attributes = {
+            "rebalancer.vmi.namespace": self.goal.subject.namespace,
+            "rebalancer.vmi.name": self.goal.subject.name,
+            "rebalancer.node": node,
+        }
+        span = _tracer.start_span(
+            "beneficiary bound", start_time=nanoseconds(room_at), attributes=attributes
+        )
+        span.set_status(StatusCode.OK)
+        span.end(end_time=nanoseconds(bound_at))
 
     def end(self, ending: Ending, message: str) -> None:
         started = sum(run.migration_name != "" for run in self.moves)

@@ -35,6 +35,7 @@ class MoveRun:
         self.migration_name = ""
         self.message = ""
         self.phase = ""
+        self.ended_at: datetime | None = None
         self.waits_since: datetime | None = None
         self._span: Span | None = None
 
@@ -104,6 +105,7 @@ class MoveRun:
 
     def _end(self, state: State, message: str, migration: Migration | None) -> None:
         self.state, self.message = state, message
+        self.ended_at = migration.ended_at if migration else None
         if self._span is None:
             return
         if migration is not None:
@@ -120,9 +122,10 @@ class MoveRun:
         parent = set_span_in_context(self._span)
         times = migration.phase_times
         for (phase, start), (_, end) in zip(times, (*times[1:], *times[-1:]), strict=True):
-            span = _tracer.start_span(phase, context=parent, start_time=_nanoseconds(start))
-            span.end(end_time=_nanoseconds(end))
+            span = _tracer.start_span(phase, context=parent, start_time=nanoseconds(start))
+            span.end(end_time=nanoseconds(end))
 
 
-def _nanoseconds(moment: datetime) -> int:
+def nanoseconds(moment: datetime) -> int:
+    """Since the epoch, as spans have their times."""
     return int(moment.timestamp() * 1_000_000_000)
