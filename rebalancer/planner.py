@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 from opentelemetry import trace
 
-from rebalancer.model.plan import Plan, Proposal, Reason, Verdict
+from rebalancer.model.plan import Goal, Move, Plan, Proposal, Reason, Verdict
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning import checker
 from rebalancer.planning.context import PlanningContext
@@ -86,6 +86,10 @@ def _joined(proposals: Sequence[Proposal], snapshot: Snapshot) -> Plan:
     )
 
 
-def _plan_id(*parts: object) -> str:
+def _plan_id(goals: Sequence[Goal], moves: Sequence[Move]) -> str:
     """A name made of what is planned, so that it is the same wherever the plan was made."""
-    return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:12]
+    content = (
+        [(goal.strategy, str(goal.subject), goal.verdict, goal.node) for goal in goals],
+        [(move.id, move.source, move.target, move.after) for move in moves],
+    )
+    return hashlib.sha256(msgspec.json.encode(content)).hexdigest()[:12]

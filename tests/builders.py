@@ -130,6 +130,7 @@ def vm(
     defaults: dict[str, Any] = {
         "uid": f"vmi-{name}",
         "phase": "Running",
+        "node_name": on,
         "guest_memory_bytes": parse_amount(memory, "memory"),
         "architecture": "amd64",
         "live_migratable": Condition("True"),
@@ -137,7 +138,6 @@ def vm(
     instance = VirtualMachineInstance(
         namespace=namespace,
         name=name,
-        node_name=on,
         node_selector=node_selector,
         **{**defaults, **vmi},
     )

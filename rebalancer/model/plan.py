@@ -19,6 +19,10 @@ class Verdict(StrEnum):
     UNPROVEN = "unproven"
 
 
+MOVES_UNDER_WAY = "moves-under-way"
+"""Code of the reason of a goal that waits for migrations of ours; the executor adopts those."""
+
+
 class Reason(Struct, frozen=True):
     """Why a verdict is what it is, on one node or about one object where it names them."""
 

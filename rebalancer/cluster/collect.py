@@ -1,0 +1,47 @@
+"""Objects of all kinds to a snapshot."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from rebalancer.cluster.kinds import (
+    CLAIM,
+    KUBEVIRT,
+    MIGRATION,
+    NAMESPACE,
+    NODE,
+    POD,
+    SNAPSHOT_KINDS,
+    VMI,
+    VOLUME,
+    Kind,
+)
+from rebalancer.model.objects import MigrationConfiguration
+from rebalancer.model.snapshot import Snapshot
+
+
+def collect(objects: Mapping[Kind, Sequence[Any]], taken_at: datetime) -> Snapshot:
+    """The snapshot; kinds without an entry are missing. Its order does not depend on theirs."""
+    configurations = objects.get(KUBEVIRT, ())
+    return Snapshot(
+        taken_at=taken_at,
+        nodes=in_order(objects.get(NODE, ())),
+        pods=in_order(objects.get(POD, ())),
+        vmis=in_order(objects.get(VMI, ())),
+        migrations=in_order(objects.get(MIGRATION, ())),
+        claims=in_order(objects.get(CLAIM, ())),
+        volumes=in_order(objects.get(VOLUME, ())),
+        namespaces=in_order(objects.get(NAMESPACE, ())),
+        migration_configuration=configurations[0] if configurations else MigrationConfiguration(),
+        missing=tuple(kind.name for kind in SNAPSHOT_KINDS if kind not in objects),
+    )
+
+
+def in_order(objects: Sequence[Any]) -> tuple[Any, ...]:
+    """By namespace and name."""
+    return tuple(sorted(objects, key=sort_key))
+
+
+def sort_key(item: Any) -> tuple[str, str]:
+    """Namespace and name; both empty for the settings of KubeVirt, of which a cluster has one."""
+    return (getattr(item, "namespace", ""), getattr(item, "name", ""))

@@ -1,0 +1,38 @@
+"""The kinds of object that are dealt with, and where the API server has them."""
+
+from typing import NamedTuple
+
+
+class Kind(NamedTuple):
+    name: str
+    group: str
+    plural: str
+
+    @property
+    def resource(self) -> str:
+        """As RBAC and kubectl call it."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    def path(self, namespace: str = "", name: str = "") -> str:
+        """Of all objects, of those in a namespace, or of one object."""
+        parts = ["apis", self.group, "v1"] if self.group else ["api", "v1"]
+        if namespace:
+            parts += ["namespaces", namespace]
+        return "/" + "/".join([*parts, self.plural, *filter(None, [name])])
+
+
+NODE = Kind("Node", "", "nodes")
+POD = Kind("Pod", "", "pods")
+CLAIM = Kind("PersistentVolumeClaim", "", "persistentvolumeclaims")
+VOLUME = Kind("PersistentVolume", "", "persistentvolumes")
+NAMESPACE = Kind("Namespace", "", "namespaces")
+KUBEVIRT = Kind("KubeVirt", "kubevirt.io", "kubevirts")
+VMI = Kind("VirtualMachineInstance", "kubevirt.io", "virtualmachineinstances")
+MIGRATION = Kind(
+    "VirtualMachineInstanceMigration", "kubevirt.io", "virtualmachineinstancemigrations"
+)
+LEASE = Kind("Lease", "coordination.k8s.io", "leases")
+
+SNAPSHOT_KINDS = (KUBEVIRT, NAMESPACE, VOLUME, CLAIM, NODE, MIGRATION, VMI, POD)
+"""What a snapshot is made of, in the order in which it is read. Pods come last: a migration that
+starts meanwhile then shows as a second launcher pod, which bars its VM, not as free room."""

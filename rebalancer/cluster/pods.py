@@ -1,0 +1,100 @@
+"""A pod on the wire to a pod of the model."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from rebalancer.cluster import wire
+from rebalancer.cluster.constraints import Constraints, pod_affinity_terms
+from rebalancer.cluster.fields import condition, required
+from rebalancer.cluster.kinds import VMI
+from rebalancer.cluster.pod_requests import PodRequests
+from rebalancer.model import keys
+from rebalancer.model.objects import EMPTY, Pod
+
+SINCE_EVER = datetime(1970, 1, 1, tzinfo=UTC)
+"""Since when a pod has been unschedulable, where not even its creation is known."""
+
+_ANNOTATIONS = ("descheduler.alpha.kubernetes.io/", "rebalancer/")
+
+
+class PodConverter:
+    """Converts the pods of one reading; what many have in common is converted and kept once."""
+
+    def __init__(self) -> None:
+        self._requests = PodRequests()
+        self._constraints = Constraints()
+
+    def convert(self, pod: wire.Pod) -> Pod:
+        """Raises: FieldError."""
+        metadata = pod.metadata or _NO_METADATA
+        spec = pod.spec or _NO_SPEC
+        status = pod.status or _NO_STATUS
+        namespace = required(metadata.namespace, "metadata.namespace")
+        labels = metadata.labels or EMPTY
+        is_launcher = labels.get("kubevirt.io") == "virt-launcher"
+        affinity = self._constraints.affinity(spec.affinity)
+        refusal = _refusal(status)
+        is_unschedulable = refusal is not None and refusal.reason == "Unschedulable"
+        return Pod(
+            namespace=namespace,
+            name=required(metadata.name, "metadata.name"),
+            uid=required(metadata.uid, "metadata.uid"),
+            requests=self._requests.of(spec, status),
+            phase=status.phase or "Pending",  # as the API server sets it
+            node_name=spec.node_name or None,
+            labels=labels,
+            annotations=_launcher_annotations(metadata) if is_launcher else EMPTY,
+            created_at=metadata.creation_timestamp,
+            is_terminating=metadata.deletion_timestamp is not None,
+            nominated_node_name=status.nominated_node_name or None,
+            vmi_uid=_vmi_uid(metadata) if is_launcher else None,
+            migration_uid=labels.get(keys.MIGRATION_JOB_UID),
+            node_selector=self._constraints.node_selector(spec.node_selector),
+            node_affinity=affinity.node_terms,
+            tolerations=self._constraints.tolerations(spec.tolerations),
+            pod_affinity=pod_affinity_terms(affinity.pod, namespace, labels),
+            pod_anti_affinity=pod_affinity_terms(affinity.pod_anti, namespace, labels),
+            claim_names=_claim_names(spec),
+            unmodelled=self._constraints.unmodelled(spec),
+            priority=spec.priority or 0,
+            priority_class_name=spec.priority_class_name or "",
+            can_preempt=spec.preemption_policy != "Never",
+            scheduler_name=spec.scheduler_name or "default-scheduler",
+            unschedulable_since=_since(refusal, metadata) if is_unschedulable else None,
+            unschedulable_message=(is_unschedulable and refusal and refusal.message) or "",
+            is_gated=bool(spec.scheduling_gates)
+            or (refusal is not None and refusal.reason == "SchedulingGated"),
+        )
+
+
+_NO_METADATA = wire.Metadata()
+_NO_SPEC = wire.PodSpec()
+_NO_STATUS = wire.PodStatus()
+
+
+def _refusal(status: wire.PodStatus) -> wire.Condition | None:
+    """Why the scheduler has not placed the pod, where it has said so."""
+    scheduled = condition(status.conditions, "PodScheduled")
+    return scheduled if scheduled is not None and scheduled.status == "False" else None
+
+
+def _since(refusal: wire.Condition | None, metadata: wire.Metadata) -> datetime:
+    noted = refusal.last_transition_time if refusal else None
+    return noted or metadata.creation_timestamp or SINCE_EVER
+
+
+def _launcher_annotations(metadata: wire.Metadata) -> Mapping[str, str]:
+    annotations = metadata.annotations or EMPTY
+    return {key: annotations[key] for key in annotations if key.startswith(_ANNOTATIONS)}
+
+
+def _vmi_uid(metadata: wire.Metadata) -> str | None:
+    for owner in metadata.owner_references or ():
+        if owner.controller and owner.kind == VMI.name and owner.uid:
+            return owner.uid
+    return (metadata.labels or EMPTY).get(keys.CREATED_BY)
+
+
+def _claim_names(spec: wire.PodSpec) -> tuple[str, ...]:
+    claims = (volume.persistent_volume_claim for volume in spec.volumes or ())
+    return tuple(claim.claim_name for claim in claims if claim)

@@ -1,0 +1,119 @@
+"""KubeVirt's objects on the wire to those of the model; each function raises FieldError."""
+
+from rebalancer.cluster import wire
+from rebalancer.cluster.fields import amount, condition, required
+from rebalancer.model.objects import (
+    EMPTY,
+    Condition,
+    Migration,
+    MigrationConfiguration,
+    MigrationState,
+    VirtualMachineInstance,
+)
+
+
+def convert_vmi(vmi: wire.VirtualMachineInstance) -> VirtualMachineInstance:
+    metadata = vmi.metadata or wire.Metadata()
+    spec = vmi.spec or wire.VirtualMachineInstanceSpec()
+    status = vmi.status or wire.VirtualMachineInstanceStatus()
+    domain = spec.domain or wire.Domain()
+    return VirtualMachineInstance(
+        namespace=required(metadata.namespace, "metadata.namespace"),
+        name=required(metadata.name, "metadata.name"),
+        uid=required(metadata.uid, "metadata.uid"),
+        phase=status.phase or "",
+        node_name=status.node_name or None,
+        annotations=metadata.annotations or EMPTY,
+        guest_memory_bytes=_guest_memory_bytes(domain, status),
+        architecture=spec.architecture or "",
+        has_host_model_cpu=(domain.cpu and domain.cpu.model) in {None, "", "host-model"},
+        node_selector=spec.node_selector or EMPTY,
+        live_migratable=_live_migratable(status),
+        migration_state=_migration_state(status),
+        eviction_strategy=spec.eviction_strategy or "",
+        evacuation_node_name=status.evacuation_node_name or "",
+        is_terminating=metadata.deletion_timestamp is not None,
+    )
+
+
+def convert_migration(migration: wire.Migration) -> Migration:
+    metadata = migration.metadata or wire.Metadata()
+    spec = migration.spec or wire.MigrationSpec()
+    status = migration.status or wire.MigrationStatus()
+    return Migration(
+        namespace=required(metadata.namespace, "metadata.namespace"),
+        name=required(metadata.name, "metadata.name"),
+        uid=required(metadata.uid, "metadata.uid"),
+        vmi_name=required(spec.vmi_name, "spec.vmiName"),
+        phase=status.phase or "",
+        labels=metadata.labels or EMPTY,
+        annotations=metadata.annotations or EMPTY,
+        created_at=metadata.creation_timestamp,
+        phase_times=tuple(
+            (transition.phase or "", transition.phase_transition_timestamp)
+            for transition in status.phase_transition_timestamps or ()
+            if transition.phase_transition_timestamp is not None
+        ),
+        failure_reason=(status.migration_state and status.migration_state.failure_reason) or "",
+    )
+
+
+def convert_kubevirt(kubevirt: wire.KubeVirt) -> MigrationConfiguration:
+    """Settings that the CR lacks are KubeVirt's defaults."""
+    spec = kubevirt.spec or wire.KubeVirtSpec()
+    configuration = spec.configuration or wire.KubeVirtConfiguration()
+    migrations = configuration.migrations or wire.MigrationConfiguration()
+    bandwidth = migrations.bandwidth_per_migration
+    settings = {
+        "parallel_migrations_per_cluster": migrations.parallel_migrations_per_cluster,
+        "parallel_outbound_migrations_per_node": migrations.parallel_outbound_migrations_per_node,
+        "completion_timeout_seconds_per_gib": migrations.completion_timeout_per_gib,
+        "progress_timeout_seconds": migrations.progress_timeout,
+        "bandwidth_bytes_per_second": None
+        if bandwidth is None
+        else amount(bandwidth, "spec.configuration.migrations.bandwidthPerMigration"),
+    }
+    return MigrationConfiguration(
+        **{name: value for name, value in settings.items() if value is not None}
+    )
+
+
+def _guest_memory_bytes(
+    domain: wire.Domain, status: wire.VirtualMachineInstanceStatus
+) -> int | None:
+    """What the guest has now; memory may have been plugged in since its start.
+
+    Source: GetVirtualMemory in kubevirt/kubevirt v1.8.4
+    pkg/virt-launcher/virtwrap/converter/vcpu/vcpu.go: guest, else request, else limit.
+    """
+    memory = status.memory or wire.MemoryStatus()
+    domain_memory = domain.memory or wire.DomainMemory()
+    resources = domain.resources or wire.Resources()
+    candidates = {
+        "status.memory.guestCurrent": memory.guest_current,
+        "spec.domain.memory.guest": domain_memory.guest,
+        "spec.domain.resources.requests.memory": (resources.requests or {}).get("memory"),
+        "spec.domain.resources.limits.memory": (resources.limits or {}).get("memory"),
+    }
+    for field, quantity in candidates.items():
+        if quantity is not None:
+            return amount(quantity, field)
+    return None
+
+
+def _live_migratable(status: wire.VirtualMachineInstanceStatus) -> Condition | None:
+    found = condition(status.conditions, "LiveMigratable")
+    if found is None:
+        return None
+    return Condition(found.status or "", found.reason or "", found.message or "")
+
+
+def _migration_state(status: wire.VirtualMachineInstanceStatus) -> MigrationState | None:
+    state = status.migration_state
+    if state is None:
+        return None
+    return MigrationState(
+        migration_uid=state.migration_uid or "",
+        is_completed=bool(state.completed),
+        is_failed=bool(state.failed),
+    )

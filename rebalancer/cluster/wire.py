@@ -1,0 +1,382 @@
+"""Kubernetes and KubeVirt objects as JSON has them: only the fields that are read here.
+
+Every field may be absent or null, which Kubernetes takes for the same. What many pods have in
+common, such as node selectors of 80 CPU features, stays `Raw` so that it is decoded once only.
+"""
+
+from datetime import datetime
+from typing import Annotated, Generic, TypeVar
+
+from msgspec import Meta, Raw, Struct, field
+
+from rebalancer.model.objects import Operator
+
+NULL = Raw(b"null")
+Quantity = str | int | float
+Quantities = dict[str, Quantity]
+Time = Annotated[datetime, Meta(tz=True)]
+
+
+class Wire(Struct, rename="camel", gc=False):
+    """What all have in common; none ever refers to itself, so the cyclic collector can pass."""
+
+
+class Ignored(Wire):
+    """An object of which only the presence counts."""
+
+
+class OwnerReference(Wire):
+    kind: str | None = None
+    uid: str | None = None
+    controller: bool | None = None
+
+
+class Metadata(Wire):
+    name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    owner_references: list[OwnerReference] | None = None
+    creation_timestamp: Time | None = None
+    deletion_timestamp: Time | None = None
+
+
+class Condition(Wire):
+    type: str | None = None
+    status: str | None = None
+    reason: str | None = None
+    message: str | None = None
+    last_transition_time: Time | None = None
+
+
+class Object(Wire):
+    metadata: Metadata | None = None
+
+
+# Selectors and affinity
+
+
+class Requirement(Wire):
+    key: str
+    operator: Operator
+    values: list[str] | None = None
+
+
+class LabelSelector(Wire):
+    match_labels: dict[str, str] | None = None
+    match_expressions: list[Requirement] | None = None
+
+
+class NodeSelectorTerm(Wire):
+    match_expressions: list[Requirement] | None = None
+    match_fields: list[Requirement] | None = None
+
+
+class NodeSelector(Wire):
+    node_selector_terms: list[NodeSelectorTerm] | None = None
+
+
+class NodeAffinity(Wire):
+    required: NodeSelector | None = field(
+        default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
+    )
+
+
+class PodAffinityTerm(Wire):
+    topology_key: str
+    label_selector: LabelSelector | None = None
+    namespaces: list[str] | None = None
+    namespace_selector: LabelSelector | None = None
+    match_label_keys: list[str] | None = None
+    mismatch_label_keys: list[str] | None = None
+
+
+class PodAffinity(Wire):
+    required: list[PodAffinityTerm] | None = field(
+        default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
+    )
+
+
+class Affinity(Wire):
+    node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+class Toleration(Wire):
+    key: str | None = None
+    operator: str | None = None
+    value: str | None = None
+    effect: str | None = None
+
+
+class TopologySpreadConstraint(Wire):
+    topology_key: str
+    when_unsatisfiable: str
+
+
+# Node
+
+
+class Taint(Wire):
+    key: str
+    effect: str
+    value: str | None = None
+
+
+class NodeSpec(Wire):
+    unschedulable: bool | None = None
+    taints: list[Taint] | None = None
+
+
+class NodeStatus(Wire):
+    allocatable: Quantities | None = None
+    conditions: list[Condition] | None = None
+
+
+class Node(Object):
+    spec: NodeSpec | None = None
+    status: NodeStatus | None = None
+
+
+# Pod
+
+
+class Resources(Wire):
+    requests: Quantities | None = None
+    limits: Quantities | None = None
+
+
+class ContainerPort(Wire):
+    host_port: int | None = None
+
+
+class Container(Wire):
+    name: str | None = None
+    resources: Raw = NULL
+    restart_policy: str | None = None
+    ports: list[ContainerPort] | None = None
+
+
+class ContainerStatus(Wire):
+    name: str | None = None
+    resources: Raw = NULL
+    allocated_resources: Raw = NULL
+
+
+class ClaimVolume(Wire):
+    claim_name: str
+
+
+class Volume(Wire):
+    """A pod's volume; of a kind that is not listed here when no field but the name is set."""
+
+    name: str | None = None
+    persistent_volume_claim: ClaimVolume | None = None
+    config_map: Ignored | None = None
+    downward_api: Ignored | None = field(default=None, name="downwardAPI")
+    empty_dir: Ignored | None = None
+    host_path: Ignored | None = None
+    image: Ignored | None = None
+    projected: Ignored | None = None
+    secret: Ignored | None = None
+    csi: Ignored | None = None
+    ephemeral: Ignored | None = None
+
+
+class PodSpec(Wire):
+    node_name: str | None = None
+    node_selector: Raw = NULL
+    affinity: Raw = NULL
+    tolerations: Raw = NULL
+    topology_spread_constraints: Raw = NULL
+    containers: list[Container] | None = None
+    init_containers: list[Container] | None = None
+    overhead: Raw = NULL
+    resources: Raw = NULL
+    volumes: list[Volume] | None = None
+    resource_claims: list[Ignored] | None = None
+    scheduling_gates: list[Ignored] | None = None
+    scheduling_group: Ignored | None = None
+    scheduler_name: str | None = None
+    priority: int | None = None
+    priority_class_name: str | None = None
+    preemption_policy: str | None = None
+
+
+class PodStatus(Wire):
+    phase: str | None = None
+    nominated_node_name: str | None = None
+    conditions: list[Condition] | None = None
+    container_statuses: list[ContainerStatus] | None = None
+    init_container_statuses: list[ContainerStatus] | None = None
+    resources: Raw = NULL
+    allocated_resources: Raw = NULL
+
+
+class Pod(Object):
+    spec: PodSpec | None = None
+    status: PodStatus | None = None
+
+
+# KubeVirt
+
+
+class DomainMemory(Wire):
+    guest: Quantity | None = None
+
+
+class DomainCPU(Wire):
+    model: str | None = None
+
+
+class Domain(Wire):
+    memory: DomainMemory | None = None
+    cpu: DomainCPU | None = None
+    resources: Resources | None = None
+
+
+class VirtualMachineInstanceSpec(Wire):
+    domain: Domain | None = None
+    architecture: str | None = None
+    node_selector: dict[str, str] | None = None
+    eviction_strategy: str | None = None
+
+
+class MemoryStatus(Wire):
+    guest_current: Quantity | None = None
+
+
+class MigrationState(Wire):
+    migration_uid: str | None = None
+    completed: bool | None = None
+    failed: bool | None = None
+    failure_reason: str | None = None
+
+
+class VirtualMachineInstanceStatus(Wire):
+    phase: str | None = None
+    node_name: str | None = None
+    conditions: list[Condition] | None = None
+    memory: MemoryStatus | None = None
+    migration_state: MigrationState | None = None
+    evacuation_node_name: str | None = None
+
+
+class VirtualMachineInstance(Object):
+    spec: VirtualMachineInstanceSpec | None = None
+    status: VirtualMachineInstanceStatus | None = None
+
+
+class MigrationSpec(Wire):
+    vmi_name: str | None = None
+
+
+class PhaseTransition(Wire):
+    phase: str | None = None
+    phase_transition_timestamp: Time | None = None
+
+
+class MigrationStatus(Wire):
+    phase: str | None = None
+    phase_transition_timestamps: list[PhaseTransition] | None = None
+    migration_state: MigrationState | None = None
+
+
+class Migration(Object):
+    spec: MigrationSpec | None = None
+    status: MigrationStatus | None = None
+
+
+class MigrationConfiguration(Wire):
+    parallel_migrations_per_cluster: int | None = None
+    parallel_outbound_migrations_per_node: int | None = None
+    completion_timeout_per_gib: int | None = field(default=None, name="completionTimeoutPerGiB")
+    progress_timeout: int | None = None
+    bandwidth_per_migration: Quantity | None = None
+
+
+class KubeVirtConfiguration(Wire):
+    migrations: MigrationConfiguration | None = None
+
+
+class KubeVirtSpec(Wire):
+    configuration: KubeVirtConfiguration | None = None
+
+
+class KubeVirt(Object):
+    spec: KubeVirtSpec | None = None
+
+
+# Storage and namespaces
+
+
+class ClaimSpec(Wire):
+    volume_name: str | None = None
+
+
+class PersistentVolumeClaim(Object):
+    spec: ClaimSpec | None = None
+
+
+class VolumeNodeAffinity(Wire):
+    required: NodeSelector | None = None
+
+
+class VolumeSpec(Wire):
+    node_affinity: VolumeNodeAffinity | None = None
+
+
+class PersistentVolume(Object):
+    spec: VolumeSpec | None = None
+
+
+class Namespace(Object):
+    pass
+
+
+# Lists and documents
+
+T = TypeVar("T")
+
+
+class ListMetadata(Wire):
+    resource_version: str | None = None
+    continue_token: str | None = field(default=None, name="continue")
+
+
+class Page(Wire, Generic[T]):
+    """An answer of the API server to a list request: one page of it."""
+
+    metadata: ListMetadata | None = None
+    items: list[T] | None = None
+
+
+class TypeMeta(Wire):
+    """What tells the kind of an object; `items` if it is a list."""
+
+    api_version: str | None = None
+    kind: str | None = None
+    items: Raw = NULL
+
+
+class TimedCondition(Wire):
+    last_heartbeat_time: Time | None = None
+    last_transition_time: Time | None = None
+
+
+class TimedMetadata(Wire):
+    creation_timestamp: Time | None = None
+
+
+class TimedStatus(Wire):
+    conditions: list[TimedCondition] | None = None
+    phase_transition_timestamps: list[PhaseTransition] | None = None
+
+
+class Times(Wire):
+    """When something happened to an object, whatever its kind."""
+
+    metadata: TimedMetadata | None = None
+    status: TimedStatus | None = None

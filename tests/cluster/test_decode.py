@@ -1,0 +1,301 @@
+"""Nodes, VMIs, migrations and the rest; whatever cannot be read is named."""
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+import pytest
+
+from rebalancer.cluster.decode import Object, ObjectDecoder
+from rebalancer.cluster.kinds import (
+    CLAIM,
+    KUBEVIRT,
+    MIGRATION,
+    NAMESPACE,
+    NODE,
+    POD,
+    VMI,
+    VOLUME,
+    Kind,
+)
+from rebalancer.errors import ClusterError, UnreadableObjectError
+from rebalancer.model.objects import (
+    Condition,
+    Migration,
+    MigrationConfiguration,
+    MigrationState,
+    Namespace,
+    Node,
+    NodeSelectorTerm,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Requirement,
+    Taint,
+    VirtualMachineInstance,
+)
+from tests.cluster import wire_builders as wire
+from tests.cluster.wire_builders import CREATED, Json
+
+KVM = "devices.kubevirt.io/kvm"
+
+
+def read(kind: Kind, item: Json) -> Object:
+    return ObjectDecoder().decode(kind, msgspec.json.encode(item), "here")
+
+
+def read_node(item: Json) -> Node:
+    node = read(NODE, item)
+    assert isinstance(node, Node)
+    return node
+
+
+def read_vmi(name: str = "web", **fields: Any) -> VirtualMachineInstance:
+    vmi = read(VMI, wire.vmi(name, **fields))
+    assert isinstance(vmi, VirtualMachineInstance)
+    return vmi
+
+
+def with_field(item: Json, path: str, value: object) -> Json:
+    """The object with another value at `a.b.c`."""
+    *parents, last = path.split(".")
+    place = item
+    for parent in parents:
+        place = place[parent]
+    place[last] = value
+    return item
+
+
+class TestNodes:
+    def test_allocatable_counts_and_capacity_does_not(self) -> None:
+        """kubevirt/kubevirt#7614: capacity 1k, allocatable 0."""
+        item = wire.node("n1", {"cpu": "4", "memory": "16163984Ki", "pods": "110", KVM: "0"})
+        item["status"]["capacity"] = {**item["status"]["allocatable"], KVM: "1k"}
+        assert read_node(item).allocatable == {
+            "cpu": 4000,
+            "memory": 16163984 * 1024,
+            "pods": 110,
+            KVM: 0,
+        }
+
+    def test_1k_devices_are_a_thousand(self) -> None:
+        assert read_node(wire.node("n1", {**wire.ROOM, KVM: "1k"})).allocatable[KVM] == 1000
+
+    @pytest.mark.parametrize("resource", ["cpu", "memory", "pods"])
+    def test_node_without_allocatable_room_is_refused(self, resource: str) -> None:
+        room = {name: amount for name, amount in wire.ROOM.items() if name != resource}
+        with pytest.raises(UnreadableObjectError, match="is missing") as error:
+            read_node(wire.node("n1", room))
+        assert error.value.field == f"status.allocatable.{resource}"
+
+    def test_node_without_status_is_refused(self) -> None:
+        with pytest.raises(UnreadableObjectError, match=r"Node n1: status\.allocatable: is miss"):
+            read_node(with_field(wire.node("n1"), "status", None))
+
+    @pytest.mark.parametrize("status", ["False", "Unknown"])
+    def test_only_condition_ready_true_is_ready(self, status: str) -> None:
+        assert read_node(wire.node("n1")).is_ready
+        assert not read_node(wire.node("n1", ready=status)).is_ready
+        assert not read_node(with_field(wire.node("n1"), "status.conditions", None)).is_ready
+
+    def test_taints_and_cordon_are_read(self) -> None:
+        taint = {"key": "kubevirt.io/drain", "effect": "NoSchedule", "timeAdded": None}
+        node = read_node(wire.node("n1", unschedulable=True, taints=[taint]))
+        assert node.is_unschedulable
+        assert node.taints == (Taint("kubevirt.io/drain", "NoSchedule"),)
+
+
+class TestVirtualMachines:
+    @pytest.mark.parametrize(
+        ("domain", "memory", "expected"),
+        [
+            ({"memory": {"guest": "2Gi"}}, {"guestCurrent": "1Gi"}, 2**30),
+            ({"memory": {"guest": "2Gi"}}, {}, 2 * 2**30),
+            (
+                {"resources": {"requests": {"memory": "3Gi"}, "limits": {"memory": "4Gi"}}},
+                None,
+                3 * 2**30,
+            ),
+            ({"resources": {"limits": {"memory": "4Gi"}}}, None, 4 * 2**30),
+            ({}, None, None),
+        ],
+    )
+    def test_guest_memory_is_what_the_guest_has_now(
+        self, domain: Json, memory: Json | None, expected: int | None
+    ) -> None:
+        vmi = read_vmi(domain=domain, status={"memory": memory})
+        assert vmi.guest_memory_bytes == expected
+
+    @pytest.mark.parametrize(
+        ("cpu", "expected"),
+        [(None, True), ({"model": "host-model"}, True), ({"model": "Skylake-Client"}, False)],
+    )
+    def test_cpu_model_is_the_hosts_unless_it_is_named(self, cpu: Json, expected: bool) -> None:
+        assert read_vmi(domain={"cpu": cpu}).has_host_model_cpu is expected
+
+    def test_live_migratable_condition_is_kept_with_its_reason(self) -> None:
+        condition = {
+            "type": "LiveMigratable",
+            "status": "False",
+            "reason": "DisksNotLiveMigratable",
+            "message": "cannot migrate VMI: PVC disk is not shared",
+            "lastProbeTime": None,
+        }
+        vmi = read_vmi(status={"conditions": [{"type": "Unheard-of"}, condition]})
+        assert vmi.live_migratable == Condition(
+            "False", "DisksNotLiveMigratable", "cannot migrate VMI: PVC disk is not shared"
+        )
+        assert read_vmi().live_migratable is None
+
+    def test_migration_state_is_read(self) -> None:
+        state = {"migrationUid": "m", "failed": True, "startTimestamp": None}
+        vmi = read_vmi(status={"migrationState": state})
+        assert vmi.migration_state == MigrationState("m", is_completed=False, is_failed=True)
+
+    def test_everything_that_bears_on_moving_is_read(self) -> None:
+        vmi = read_vmi(
+            architecture="arm64",
+            nodeSelector={"kubernetes.io/hostname": "n1"},
+            evictionStrategy="External",
+            status={"evacuationNodeName": "n1"},
+        )
+        assert vmi.architecture == "arm64"
+        assert vmi.node_selector == {"kubernetes.io/hostname": "n1"}
+        assert vmi.eviction_strategy == "External"
+        assert vmi.evacuation_node_name == "n1"
+        assert vmi.node_name == "n1"
+
+    def test_migration_keeps_its_phases_times_and_reason(self) -> None:
+        item = wire.migration(
+            "m1",
+            "web",
+            phase="Failed",
+            phaseTransitionTimestamps=[
+                {"phase": "Pending", "phaseTransitionTimestamp": CREATED},
+                {"phase": "Scheduling", "phaseTransitionTimestamp": None},
+                {"phase": "Failed", "phaseTransitionTimestamp": CREATED},
+            ],
+            migrationState={"failureReason": "target pod is unschedulable"},
+        )
+        time = datetime.fromisoformat(CREATED)
+        assert read(MIGRATION, item) == Migration(
+            namespace="shop",
+            name="m1",
+            uid="m1-uid",
+            vmi_name="web",
+            phase="Failed",
+            created_at=time,
+            phase_times=(("Pending", time), ("Failed", time)),
+            failure_reason="target pod is unschedulable",
+        )
+
+    def test_kubevirts_limits_are_read_and_the_rest_defaults(self) -> None:
+        item = wire.kubevirt(
+            parallelOutboundMigrationsPerNode=1,
+            completionTimeoutPerGiB=800,
+            bandwidthPerMigration="64Mi",
+            allowPostCopy=None,
+        )
+        assert read(KUBEVIRT, item) == MigrationConfiguration(
+            parallel_outbound_migrations_per_node=1,
+            completion_timeout_seconds_per_gib=800,
+            bandwidth_bytes_per_second=64 * 2**20,
+        )
+        assert read(KUBEVIRT, with_field(item, "spec", None)) == MigrationConfiguration()
+
+
+class TestStorageAndNamespaces:
+    def test_claim_names_its_volume_once_bound(self) -> None:
+        assert read(CLAIM, wire.claim("c")) == PersistentVolumeClaim("shop", "c")
+        assert read(CLAIM, wire.claim("c", "v")) == PersistentVolumeClaim("shop", "c", "v")
+
+    def test_volume_keeps_its_node_affinity(self) -> None:
+        expression = {"key": "kubernetes.io/hostname", "operator": "In", "values": ["n1"]}
+        affinity = {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}
+        assert read(VOLUME, wire.volume("v", nodeAffinity=affinity)) == PersistentVolume(
+            "v", (NodeSelectorTerm((Requirement("kubernetes.io/hostname", "In", ("n1",)),)),)
+        )
+        assert read(VOLUME, wire.volume("v")) == PersistentVolume("v", None)
+
+    def test_zone_labels_of_a_volume_bind_it_too(self) -> None:
+        zone = Requirement("topology.kubernetes.io/zone", "In", ("a", "b"))
+        labels = {"failure-domain.beta.kubernetes.io/zone": "a__b"}
+        assert read(VOLUME, wire.volume("v", labels=labels)) == PersistentVolume(
+            "v", (NodeSelectorTerm((zone,)),)
+        )
+        rack = {"key": "rack", "operator": "Exists"}
+        affinity = {"required": {"nodeSelectorTerms": [{"matchExpressions": [rack]}, {}]}}
+        bound = read(VOLUME, wire.volume("v", labels=labels, nodeAffinity=affinity))
+        assert bound == PersistentVolume(
+            "v", (NodeSelectorTerm((Requirement("rack", "Exists"), zone)),)
+        )
+
+    def test_namespace_keeps_its_labels(self) -> None:
+        assert read(NAMESPACE, wire.namespace("shop", team="a")) == Namespace("shop", {"team": "a"})
+
+
+DEEP = b"[" * 100_000 + b"]" * 100_000
+NO_LISTS = (
+    *(b"", b"<html>", b"[]", b'{"items": 5}', b'{"items": [5'),
+    *(b'{"items": 5, "deep": ' + DEEP + b"}", b'{"items": [' + DEEP + b"]}"),
+)
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("path", "value", "field", "shown"),
+        [
+            ("metadata.labels", {"a": "b", "c": 5}, "metadata.labels[c]", "5"),
+            ("metadata.labels", ["a"], "metadata.labels", '["a"]'),
+            ("metadata.creationTimestamp", "soon", "metadata.creationTimestamp", '"soon"'),
+            (
+                "metadata.creationTimestamp",
+                "2026-01-01T00:00:00",
+                "metadata.creationTimestamp",
+                "timezone",
+            ),
+            ("spec.nodeSelector", {"a": None}, "spec.nodeSelector[a]", "null"),
+            ("spec.containers", [{}, 7], "spec.containers[1]", "7"),
+            ("spec.priority", "high", "spec.priority", '"high"'),
+            ("spec.volumes", [{"persistentVolumeClaim": {}}], "spec.volumes[0].pers", "claimName"),
+            ("status", "x" * 500, "status", "x" * 79 + "…"),
+            ("metadata.uid", "", "metadata.uid", "is missing"),
+        ],
+    )
+    def test_wrong_type_names_object_field_and_value(
+        self, path: str, value: object, field: str, shown: str
+    ) -> None:
+        with pytest.raises(UnreadableObjectError) as error:
+            read(POD, with_field(wire.pod("p"), path, value))
+        assert error.value.name == "shop/p"
+        assert error.value.field.startswith(field)
+        assert shown in error.value.problem
+
+    def test_object_without_a_name_is_named_by_its_place(self) -> None:
+        with pytest.raises(UnreadableObjectError, match=r"^Pod shop: metadata.name: is missing$"):
+            read(POD, with_field(wire.pod("p"), "metadata.name", None))
+        with pytest.raises(UnreadableObjectError, match=r"^Pod here: metadata: "):
+            read(POD, with_field(wire.pod("p"), "metadata", 5))
+
+    def test_one_bad_object_in_a_page_of_many_is_named(self) -> None:
+        items = [wire.pod(f"p{i}") for i in range(500)]
+        items[321]["spec"]["nodeName"] = 7
+        page = msgspec.json.encode({"metadata": {"continue": "x"}, "items": items})
+        with pytest.raises(UnreadableObjectError, match=r"^Pod shop/p321: spec\.nodeName: 7"):
+            ObjectDecoder().decode_page(POD, page)
+
+    def test_nothing_is_too_deep_to_be_named(self) -> None:
+        metadata = b'"metadata": {"name": "p", "namespace": "shop", "uid": "u"}'
+        item = b'{"spec": 5, "deep": ' + DEEP + b", " + metadata + b"}"
+        with pytest.raises(UnreadableObjectError, match=r"^Pod here: "):
+            ObjectDecoder().decode(POD, item, "here")
+
+    def test_page_tells_how_to_go_on(self) -> None:
+        metadata = {"continue": "next", "resourceVersion": "42"}
+        page = {"metadata": metadata, "items": [wire.namespace("a")]}
+        decoded = ObjectDecoder().decode_page(NAMESPACE, msgspec.json.encode(page))
+        assert decoded == ([Namespace("a")], "next", "42")
+
+    @pytest.mark.parametrize("data", NO_LISTS)
+    def test_answer_that_is_no_list_is_refused(self, data: bytes) -> None:
+        with pytest.raises(ClusterError, match=r"^list pods: the answer is no list"):
+            ObjectDecoder().decode_page(POD, data)
