@@ -112,8 +112,11 @@ def _migration_state(status: wire.VirtualMachineInstanceStatus) -> MigrationStat
     state = status.migration_state
     if state is None:
         return None
+    configuration = state.migration_configuration or wire.MigrationConfiguration()
     return MigrationState(
         migration_uid=state.migration_uid or "",
         is_completed=bool(state.completed),
         is_failed=bool(state.failed),
+        completion_timeout_seconds_per_gib=configuration.completion_timeout_per_gib,
+        progress_timeout_seconds=configuration.progress_timeout,
     )

@@ -248,11 +248,20 @@ class MemoryStatus(Wire):
     guest_current: Quantity | None = None
 
 
+class MigrationConfiguration(Wire):
+    parallel_migrations_per_cluster: int | None = None
+    parallel_outbound_migrations_per_node: int | None = None
+    completion_timeout_per_gib: int | None = field(default=None, name="completionTimeoutPerGiB")
+    progress_timeout: int | None = None
+    bandwidth_per_migration: Quantity | None = None
+
+
 class MigrationState(Wire):
     migration_uid: str | None = None
     completed: bool | None = None
     failed: bool | None = None
     failure_reason: str | None = None
+    migration_configuration: MigrationConfiguration | None = None
 
 
 class VirtualMachineInstanceStatus(Wire):
@@ -287,14 +296,6 @@ class MigrationStatus(Wire):
 class Migration(Object):
     spec: MigrationSpec | None = None
     status: MigrationStatus | None = None
-
-
-class MigrationConfiguration(Wire):
-    parallel_migrations_per_cluster: int | None = None
-    parallel_outbound_migrations_per_node: int | None = None
-    completion_timeout_per_gib: int | None = field(default=None, name="completionTimeoutPerGiB")
-    progress_timeout: int | None = None
-    bandwidth_per_migration: Quantity | None = None
 
 
 class KubeVirtConfiguration(Wire):

@@ -145,6 +145,10 @@ class MigrationState(Struct, frozen=True):
     migration_uid: str = ""
     is_completed: bool = False
     is_failed: bool = False
+    completion_timeout_seconds_per_gib: int | None = None
+    """What holds for this migration, where KubeVirt has noted it: a MigrationPolicy may differ
+    from the KubeVirt CR."""
+    progress_timeout_seconds: int | None = None
 
 
 class VirtualMachineInstance(Struct, frozen=True):

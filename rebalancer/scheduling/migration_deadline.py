@@ -2,7 +2,12 @@
 
 from datetime import timedelta
 
-from rebalancer.model.objects import Migration, MigrationConfiguration, VirtualMachineInstance
+from rebalancer.model.objects import (
+    Migration,
+    MigrationConfiguration,
+    MigrationState,
+    VirtualMachineInstance,
+)
 from rebalancer.model.snapshot import Snapshot
 
 
@@ -11,13 +16,18 @@ def deadline_seconds(vmi: VirtualMachineInstance, configuration: MigrationConfig
 
     Source: kubevirt/kubevirt v1.8.4 pkg/virt-handler/migration-source.go and
     pkg/virt-launcher/virtwrap/live-migration-source.go; virt-handler aborts by then, so a
-    migration that lasts longer has nobody left who looks after it.
+    migration that lasts longer has nobody left who looks after it. What the VMI notes of its
+    present migration, which a MigrationPolicy may have set, goes before the KubeVirt CR.
     """
+    noted = vmi.migration_state or MigrationState()
+    per_gib = noted.completion_timeout_seconds_per_gib
+    if per_gib is None:
+        per_gib = configuration.completion_timeout_seconds_per_gib
+    progress = noted.progress_timeout_seconds
+    if progress is None:
+        progress = configuration.progress_timeout_seconds
     gib = -(-(vmi.guest_memory_bytes or 0) // 2**30)
-    return (
-        max(gib, 1) * configuration.completion_timeout_seconds_per_gib
-        + configuration.progress_timeout_seconds
-    )
+    return max(gib, 1) * per_gib + progress
 
 
 def is_overdue(migration: Migration, snapshot: Snapshot) -> bool:
