@@ -6,6 +6,7 @@ from typing import Any
 
 from rebalancer.cluster.kinds import (
     CLAIM,
+    CSI_NODE,
     KUBEVIRT,
     MIGRATION,
     NAMESPACE,
@@ -14,6 +15,7 @@ from rebalancer.cluster.kinds import (
     SNAPSHOT_KINDS,
     VMI,
     VOLUME,
+    VOLUME_ATTACHMENT,
     Kind,
 )
 from rebalancer.model.objects import MigrationConfiguration
@@ -31,6 +33,8 @@ def collect(objects: Mapping[Kind, Sequence[Any]], taken_at: datetime) -> Snapsh
         migrations=in_order(objects.get(MIGRATION, ())),
         claims=in_order(objects.get(CLAIM, ())),
         volumes=in_order(objects.get(VOLUME, ())),
+        csi_nodes=in_order(objects.get(CSI_NODE, ())),
+        volume_attachments=in_order(objects.get(VOLUME_ATTACHMENT, ())),
         namespaces=in_order(objects.get(NAMESPACE, ())),
         migration_configuration=configurations[0] if configurations else MigrationConfiguration(),
         missing=tuple(kind.name for kind in SNAPSHOT_KINDS if kind not in objects),

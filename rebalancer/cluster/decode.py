@@ -10,7 +10,9 @@ from msgspec.json import Decoder
 from rebalancer.cluster import kinds, wire
 from rebalancer.cluster.fields import FieldError, decode_field
 from rebalancer.cluster.infrastructure import (
+    convert_attachment,
     convert_claim,
+    convert_csi_node,
     convert_namespace,
     convert_node,
     convert_volume,
@@ -20,6 +22,7 @@ from rebalancer.cluster.pods import PodConverter
 from rebalancer.cluster.virtual_machines import convert_kubevirt, convert_migration, convert_vmi
 from rebalancer.errors import ClusterError, UnreadableObjectError
 from rebalancer.model.objects import (
+    CSINode,
     Migration,
     MigrationConfiguration,
     Namespace,
@@ -28,6 +31,7 @@ from rebalancer.model.objects import (
     PersistentVolumeClaim,
     Pod,
     VirtualMachineInstance,
+    VolumeAttachment,
 )
 
 Object = (
@@ -38,6 +42,8 @@ Object = (
     | MigrationConfiguration
     | PersistentVolumeClaim
     | PersistentVolume
+    | CSINode
+    | VolumeAttachment
     | Namespace
 )
 
@@ -62,6 +68,8 @@ class ObjectDecoder:
             kinds.KUBEVIRT: convert_kubevirt,
             kinds.CLAIM: convert_claim,
             kinds.VOLUME: convert_volume,
+            kinds.CSI_NODE: convert_csi_node,
+            kinds.VOLUME_ATTACHMENT: convert_attachment,
             kinds.NAMESPACE: convert_namespace,
         }
 
@@ -133,6 +141,8 @@ _SHAPES: Mapping[Kind, Any] = {
     kinds.KUBEVIRT: wire.KubeVirt,
     kinds.CLAIM: wire.PersistentVolumeClaim,
     kinds.VOLUME: wire.PersistentVolume,
+    kinds.CSI_NODE: wire.CSINode,
+    kinds.VOLUME_ATTACHMENT: wire.VolumeAttachment,
     kinds.NAMESPACE: wire.Namespace,
 }
 _OBJECTS: Mapping[Kind, Decoder[Any]] = {kind: Decoder(shape) for kind, shape in _SHAPES.items()}

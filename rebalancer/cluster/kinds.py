@@ -25,6 +25,8 @@ NODE = Kind("Node", "", "nodes")
 POD = Kind("Pod", "", "pods")
 CLAIM = Kind("PersistentVolumeClaim", "", "persistentvolumeclaims")
 VOLUME = Kind("PersistentVolume", "", "persistentvolumes")
+CSI_NODE = Kind("CSINode", "storage.k8s.io", "csinodes")
+VOLUME_ATTACHMENT = Kind("VolumeAttachment", "storage.k8s.io", "volumeattachments")
 NAMESPACE = Kind("Namespace", "", "namespaces")
 KUBEVIRT = Kind("KubeVirt", "kubevirt.io", "kubevirts")
 VMI = Kind("VirtualMachineInstance", "kubevirt.io", "virtualmachineinstances")
@@ -33,6 +35,17 @@ MIGRATION = Kind(
 )
 LEASE = Kind("Lease", "coordination.k8s.io", "leases")
 
-SNAPSHOT_KINDS = (KUBEVIRT, NAMESPACE, VOLUME, CLAIM, NODE, MIGRATION, VMI, POD)
+SNAPSHOT_KINDS = (
+    KUBEVIRT,
+    NAMESPACE,
+    VOLUME,
+    CLAIM,
+    CSI_NODE,
+    VOLUME_ATTACHMENT,
+    NODE,
+    MIGRATION,
+    VMI,
+    POD,
+)
 """What a snapshot is made of, in the order in which it is read. Pods come last: a migration that
 starts meanwhile then shows as a second launcher pod, which bars its VM, not as free room."""

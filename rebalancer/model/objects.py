@@ -70,6 +70,32 @@ class PodAffinityTerm(Struct, frozen=True):
     namespace_selector: LabelSelector | None = None
 
 
+class TopologySpreadConstraint(Struct, frozen=True):
+    """One that bars nodes (`whenUnsatisfiable: DoNotSchedule`), `matchLabelKeys` merged in."""
+
+    topology_key: str
+    max_skew: int
+    selector: LabelSelector | None
+    min_domains: int = 1
+    honors_node_affinity: bool = True
+    """Whether pods only count on nodes that the pod's own node selector and affinity allow."""
+    honors_node_taints: bool = False
+    """Whether pods only count on nodes whose taints the pod tolerates."""
+
+
+class HostPort(Struct, frozen=True):
+    """A port of the node that a container takes."""
+
+    port: int
+    protocol: str = "TCP"
+    ip: str = "0.0.0.0"
+
+    def conflicts_with(self, other: "HostPort") -> bool:
+        return (self.port, self.protocol) == (other.port, other.protocol) and (
+            self.ip == other.ip or "0.0.0.0" in {self.ip, other.ip}
+        )
+
+
 class Node(Struct, frozen=True):
     name: str
     allocatable: Amounts
@@ -110,6 +136,8 @@ class Pod(Struct, frozen=True):
     tolerations: tuple[Toleration, ...] = ()
     pod_affinity: tuple[PodAffinityTerm, ...] = ()
     pod_anti_affinity: tuple[PodAffinityTerm, ...] = ()
+    topology_spread: tuple[TopologySpreadConstraint, ...] = ()
+    host_ports: tuple[HostPort, ...] = ()
     claim_names: tuple[str, ...] = ()
     unmodelled: tuple[str, ...] = ()
     """What the pod asks of the scheduler that no filter here decides, such as a resource claim."""
@@ -211,11 +239,46 @@ class PersistentVolumeClaim(Struct, frozen=True):
     name: str
     volume_name: str = ""
     """Empty while unbound."""
+    is_read_write_once_pod: bool = False
+    """Whether one pod in the whole cluster may use it."""
+    is_terminating: bool = False
+    is_lost: bool = False
+    """Whether its volume has vanished."""
+
+
+class CsiVolume(NamedTuple):
+    """What tells a volume of a CSI driver from all others."""
+
+    driver: str
+    handle: str
 
 
 class PersistentVolume(Struct, frozen=True):
     name: str
     node_affinity: tuple[NodeSelectorTerm, ...] | None = None
+    zones: tuple[Requirement, ...] = ()
+    """What its zone and region labels ask of a node's."""
+    csi: CsiVolume | None = None
+    legacy_source: str = ""
+    """The in-tree volume plugin, such as `cinder`, that a CSI driver stands in for today."""
+
+
+class CSINode(Struct, frozen=True):
+    """What the CSI drivers of a node have said about it."""
+
+    name: str
+    volume_limits: Mapping[str, int]
+    """Driver to how many of its volumes can be attached, for the drivers that have a limit."""
+
+
+class VolumeAttachment(Struct, frozen=True):
+    """A volume that is attached to a node, or is to be."""
+
+    name: str
+    driver: str
+    node_name: str
+    volume_name: str
+    """Of the PersistentVolume; empty for a volume that is none."""
 
 
 class Namespace(Struct, frozen=True):

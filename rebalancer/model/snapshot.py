@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rebalancer.model.objects import (
+    CSINode,
     Migration,
     MigrationConfiguration,
     Namespace,
@@ -19,6 +20,7 @@ from rebalancer.model.objects import (
     PersistentVolumeClaim,
     Pod,
     VirtualMachineInstance,
+    VolumeAttachment,
 )
 
 
@@ -32,6 +34,8 @@ class Snapshot(Struct, frozen=True, dict=True):
     migrations: tuple[Migration, ...] = ()
     claims: tuple[PersistentVolumeClaim, ...] = ()
     volumes: tuple[PersistentVolume, ...] = ()
+    csi_nodes: tuple[CSINode, ...] = ()
+    volume_attachments: tuple[VolumeAttachment, ...] = ()
     namespaces: tuple[Namespace, ...] = ()
     migration_configuration: MigrationConfiguration = MigrationConfiguration()
     missing: tuple[str, ...] = ()

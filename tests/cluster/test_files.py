@@ -61,7 +61,7 @@ class TestForms:
         assert reference.migration_configuration == MigrationConfiguration(7)
         assert reference.claims[0].volume_name == reference.volumes[0].name
         assert reference.labels_by_namespace == {"shop": {"team": "a"}}
-        assert reference.missing == ()
+        assert reference.missing == ("CSINode", "VolumeAttachment")
 
     def test_yaml_list(self, tmp_path: Path, reference: Snapshot) -> None:
         assert read(write(tmp_path, "dump.yaml", yaml.dump(as_list(*OBJECTS)))) == reference
@@ -208,6 +208,8 @@ class TestWhatIsLacking:
             "KubeVirt",
             "PersistentVolume",
             "PersistentVolumeClaim",
+            "CSINode",
+            "VolumeAttachment",
             "VirtualMachineInstanceMigration",
         )
 
