@@ -15,6 +15,7 @@ from rebalancer.scheduling.filters.inter_pod_affinity import (
     meets_own_affinity,
     meets_own_anti_affinity,
 )
+from rebalancer.scheduling.filters.pod_topology_spread import skews
 from rebalancer.scheduling.state import ClusterState
 
 _UNTOLERATED = "node(s) had untolerated taint(s)"
@@ -119,7 +120,7 @@ def _status(feasibility: Feasibility, node: int) -> _Status:
 
 
 def _insufficient(pod: Pod, state: ClusterState, node: int) -> _Status:
-    lacking = [r for r, amount in pod.requests.items() if amount > state.headroom(r)[node]]
+    lacking = [r for r, n in pod.requests.items() if n and n > state.headroom(r)[node]]
     return _Status(
         tuple("Too many pods" if r == "pods" else f"Insufficient {r}" for r in lacking),
         is_resolvable=all(
@@ -129,7 +130,8 @@ def _insufficient(pod: Pod, state: ClusterState, node: int) -> _Status:
 
 
 def _spread(pod: Pod, state: ClusterState, node: int) -> _Status:
-    if any(state.domains(each.topology_key)[node] < 0 for each in pod.topology_spread):
+    barring = next(constraint for constraint, _, mask in skews(pod, state) if not mask[node])
+    if state.domains(barring.topology_key)[node] < 0:
         return _Status((f"{_SPREAD} (missing required label)",), is_resolvable=False)
     return _Status((_SPREAD,), is_resolvable=True)
 

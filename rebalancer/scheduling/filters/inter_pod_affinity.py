@@ -3,6 +3,12 @@
 Source: kube-scheduler v1.36.3 pkg/scheduler/framework/plugins/interpodaffinity/filtering.go. Pods
 that are only expected on a node can keep a pod off and never draw it there, which is how the
 scheduler treats nominated pods.
+
+A pod's own terms may mean more namespaces than they say. In v1.36.3, PreFilter merges those that a
+namespace selector selects into a copy of the term and leaves the selector in place, which is then
+asked about a namespace without labels; so one like `team DoesNotExist` means every namespace.
+Other releases do as documented. Here anti-affinity keeps off, and affinity draws, only where both
+readings agree.
 """
 
 import numpy as np
@@ -10,13 +16,13 @@ import numpy as np
 from rebalancer.model.objects import Pod, PodAffinityTerm
 from rebalancer.scheduling.filters.base import Filter
 from rebalancer.scheduling.matching import selects
-from rebalancer.scheduling.state import BoolArray, ClusterState
+from rebalancer.scheduling.state import BoolArray, ClusterState, IntArray
 
 
 def barring_terms(pod: Pod, state: ClusterState) -> tuple[PodAffinityTerm, ...]:
     """Anti-affinity terms of the pods that are there that mean this one."""
     candidates = state.placed_terms.candidates(pod)
-    return tuple(term for term in candidates if _means(term, pod, state, when_unknown=True))
+    return tuple(term for term in candidates if _means(term, pod, state, in_doubt=True))
 
 
 def _allowed(pod: Pod, state: ClusterState) -> BoolArray:
@@ -40,7 +46,7 @@ def meets_own_anti_affinity(pod: Pod, state: ClusterState) -> BoolArray:
     """Which nodes share no domain with a pod that its anti-affinity means."""
     barred = np.zeros(len(state.nodes), np.bool_)
     for term in pod.pod_anti_affinity:
-        nodes = state.placed.node[_meant(term, state, when_unknown=True)]
+        nodes = state.placed.node[_meant(term, state, in_doubt=True)]
         barred |= state.sharing_domain(term.topology_key, nodes)
     return ~barred
 
@@ -52,35 +58,44 @@ def meets_own_affinity(pod: Pod, state: ClusterState) -> BoolArray:
     allowed = np.ones(len(state.nodes), np.bool_)
     if not pod.pod_affinity:
         return allowed
-    there = state.placed.is_bound
-    for term in pod.pod_affinity:
-        there = there & _meant(term, state, when_unknown=False)
-    nodes = state.placed.node[there]
+    nodes = _nodes_with_all_meant(pod, state, in_doubt=False)
+    perhaps = _nodes_with_all_meant(pod, state, in_doubt=True)
     keys = [term.topology_key for term in pod.pod_affinity]
-    is_first = not any((state.domains(key)[nodes] >= 0).any() for key in keys) and all(
-        _means(term, pod, state, when_unknown=False) for term in pod.pod_affinity
+    is_first = not any((state.domains(key)[perhaps] >= 0).any() for key in keys) and all(
+        _means(term, pod, state, in_doubt=False) for term in pod.pod_affinity
     )
     for key in keys:
         allowed &= state.domains(key) >= 0 if is_first else state.sharing_domain(key, nodes)
     return allowed
 
 
-def _means(term: PodAffinityTerm, pod: Pod, state: ClusterState, *, when_unknown: bool) -> bool:
-    """`when_unknown` answers for a namespace whose labels the snapshot does not have."""
+def _nodes_with_all_meant(pod: Pod, state: ClusterState, *, in_doubt: bool) -> IntArray:
+    """Nodes of the pods that are there and that all terms of the pod's affinity mean."""
+    there = state.placed.is_bound
+    for term in pod.pod_affinity:
+        there = there & _meant(term, state, in_doubt=in_doubt)
+    return state.placed.node[there]
+
+
+def _means(term: PodAffinityTerm, pod: Pod, state: ClusterState, *, in_doubt: bool) -> bool:
+    """`in_doubt` answers for a namespace whose labels the snapshot does not have."""
     if term.selector is None or not selects(term.selector, pod.labels):
         return False
-    return _includes(term, pod.namespace, state, when_unknown=when_unknown)
+    return _includes(term, pod.namespace, state, in_doubt=in_doubt)
 
 
-def _meant(term: PodAffinityTerm, state: ClusterState, *, when_unknown: bool) -> BoolArray:
-    """Which placed pods the term means. Axis: placed pod."""
+def _meant(term: PodAffinityTerm, state: ClusterState, *, in_doubt: bool) -> BoolArray:
+    """Which placed pods a term of a pod to come means. Axis: placed pod."""
+    selector = term.namespace_selector
+    if in_doubt and selector is not None and selects(selector, {}):
+        return state.placed.selected(term.selector)
     return state.placed.selected(term.selector) & state.placed.in_namespaces(
-        lambda name: _includes(term, name, state, when_unknown=when_unknown)
+        lambda name: _includes(term, name, state, in_doubt=in_doubt)
     )
 
 
 def _includes(
-    term: PodAffinityTerm, namespace: str, state: ClusterState, *, when_unknown: bool
+    term: PodAffinityTerm, namespace: str, state: ClusterState, *, in_doubt: bool
 ) -> bool:
     if namespace in term.namespaces:
         return True
@@ -89,7 +104,7 @@ def _includes(
     if not term.namespace_selector.requirements:
         return True
     labels = state.snapshot.labels_by_namespace.get(namespace)
-    return when_unknown if labels is None else selects(term.namespace_selector, labels)
+    return in_doubt if labels is None else selects(term.namespace_selector, labels)
 
 
 def _reasons(pod: Pod, state: ClusterState, node: int) -> tuple[str, ...]:
@@ -101,7 +116,7 @@ def _reasons(pod: Pod, state: ClusterState, node: int) -> tuple[str, ...]:
                 other = state.placed.pods[position].key
                 reasons.append(f"anti-affinity of pod {other} keeps it off ({term.topology_key})")
     for term in pod.pod_anti_affinity:
-        nodes = state.placed.node[_meant(term, state, when_unknown=True)]
+        nodes = state.placed.node[_meant(term, state, in_doubt=True)]
         if state.sharing_domain(term.topology_key, nodes)[node]:
             reasons.append(f"its own anti-affinity bars the node ({term.topology_key})")
     if not meets_own_affinity(pod, state)[node]:

@@ -15,7 +15,7 @@ from rebalancer.scheduling.matching import selects
 from rebalancer.scheduling.state import BoolArray, ClusterState, IntArray
 
 
-def _skews(
+def skews(
     pod: Pod, state: ClusterState
 ) -> Iterator[tuple[TopologySpreadConstraint, IntArray, BoolArray]]:
     """For each constraint the skew on each node with the pod there, and which nodes it allows."""
@@ -63,14 +63,14 @@ def _skew(
 
 def _allowed(pod: Pod, state: ClusterState) -> BoolArray:
     allowed = np.ones(len(state.nodes), np.bool_)
-    for _, _, mask in _skews(pod, state):
+    for _, _, mask in skews(pod, state):
         allowed &= mask
     return allowed
 
 
 def _reasons(pod: Pod, state: ClusterState, node: int) -> tuple[str, ...]:
     reasons = []
-    for constraint, skew, mask in _skews(pod, state):
+    for constraint, skew, mask in skews(pod, state):
         key = constraint.topology_key
         if state.domains(key)[node] < 0:
             reasons.append(f"node has no label {key}, over which the pod is to be spread")
