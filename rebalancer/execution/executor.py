@@ -14,7 +14,7 @@ from rebalancer.errors import ClusterError, ConflictError, RefusedError
 from rebalancer.execution.budget import Budget
 from rebalancer.execution.events import Event, Listener
 from rebalancer.execution.goal_run import GoalRun
-from rebalancer.execution.holds import hold_for, hold_of
+from rebalancer.execution.holds import holds_for, holds_of
 from rebalancer.execution.migration_request import migration_request
 from rebalancer.execution.move_run import MoveRun
 from rebalancer.execution.outcome import Ending, GoalOutcome
@@ -22,7 +22,6 @@ from rebalancer.execution.recheck import is_pending, surprise
 from rebalancer.model.plan import Goal, Plan
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.context import PlanningContext
-from rebalancer.policy.model import HoldKind
 
 _LOOK_SECONDS = 5.0
 """Longest time between two looks, should no change be noticed; a guess, and cheap."""
@@ -72,76 +71,97 @@ class _Execution:
         self.runs = [GoalRun(goal, [moves[i] for i in goal.move_ids]) for goal in goals]
 
     def run(self) -> tuple[GoalOutcome, ...]:
-        for run in self.runs:
-            self._admit(run)
+        for goal in self.runs:
+            self._admit(goal)
         while self._open() and not self.tools.should_stop():
             self._look()
             self._start_moves()
-            if self._open():
+            if self._open() and not any(goal.is_to_settle for goal in self._open()):
                 vmis = {run.move.vmi for goal in self._open() for run in goal.moves}
                 vmis |= {goal.vmi_key for goal in self._open()}
                 self.tools.cluster.wait_for_change(vmis, _LOOK_SECONDS)
-        return tuple(run.outcome for run in self.runs if run.outcome)
+        for goal in self._open():
+            message = "left as it is; what is in flight goes on, and the next cycle adopts it"
+            self._tell("stopped", str(goal.goal.subject), message)
+        return tuple(goal.outcome for goal in self.runs if goal.outcome)
 
     def _open(self) -> list[GoalRun]:
         return [run for run in self.runs if run.outcome is None]
 
-    def _admit(self, run: GoalRun) -> None:
-        """Begins a goal: only if all of it may be carried out, and once its node is held."""
+    def _admit(self, goal: GoalRun) -> None:
+        """Begins a goal: only if all of it may be carried out, and once its nodes are held."""
         limit = self.tools.context.execution.budget.max_per_cycle
-        planned = sum(len(other.moves) for other in self.runs if other.is_admitted)
-        if self.started + planned + len(run.moves) > limit:
-            run.end(
+        left = limit - self.started - sum(len(g.moves) for g in self.runs if g.is_admitted)
+        if len(goal.moves) > left:
+            self._end(
+                goal,
                 Ending.NOT_STARTED,
-                f"needs {len(run.moves)} migrations, and execution.budget.maxPerCycle ({limit})"
-                f" leaves {limit - self.started - planned} in this cycle",
+                f"needs {len(goal.moves)} migrations, and execution.budget.maxPerCycle ({limit})"
+                f" leaves {left} in this cycle",
             )
             return
-        run.is_admitted = True
-        run.hold = hold_of(run.goal, self.snapshot)
-        if run.moves and self.tools.context.execution.hold.kind is HoldKind.LOCK_POD:
-            self._hold(run)
-
-    def _hold(self, run: GoalRun) -> None:
-        wanted = hold_for(run.goal, [r.move for r in run.moves], self.snapshot, self.tools.context)
+        goal.is_admitted = True
+        goal.holds = holds_of(goal.goal, self.snapshot)
         try:
-            self.tools.cluster.create_hold(wanted)
+            self._hold(goal)
         except RefusedError as error:
-            run.end(Ending.NOT_STARTED, f"its node cannot be held: {error}")
-            return
+            self._end(goal, Ending.NOT_STARTED, f"its nodes cannot be held: {error}")
         except ClusterError as error:
             # It may exist all the same; the next round finds it, and so does not make a second.
-            run.end(Ending.DROPPED, f"it is not known whether its node is held: {error}")
-            return
-        run.hold = wanted.key
-        self._tell("held", str(run.goal.subject), f"node {wanted.node_name} is held for it")
+            message = f"it is not known whether its nodes are held: {error}"
+            self._end(goal, Ending.DROPPED, message)
+
+    def _hold(self, goal: GoalRun) -> None:
+        """Makes the holds that are not there: all at first, later those that were preempted."""
+        moves = [run.move for run in goal.moves]
+        for wanted in holds_for(goal.goal, moves, self.snapshot, self.tools.context):
+            if wanted.key not in self.snapshot.pod_by_key:
+                self.tools.cluster.create_hold(wanted)
+                self._tell("held", str(goal.goal.subject), f"node {wanted.node_name} is held")
+            if wanted.key not in goal.holds:
+                goal.holds.append(wanted.key)
 
     def _look(self) -> None:
         """Reads what concerns the open goals, and takes it in."""
-        nodes = {run.goal.node for run in self._open() if run.goal.node}
-        vmis = {run.vmi_key for run in self._open()}
+        nodes = {goal.goal.node for goal in self._open() if goal.goal.node}
+        vmis = {goal.vmi_key for goal in self._open()}
         for goal in self._open():
             nodes |= {name for run in goal.moves for name in (run.move.source, run.move.target)}
             vmis |= {run.move.vmi for run in goal.moves}
         self.snapshot = self.tools.cluster.reread(self.snapshot, nodes, vmis)
-        timeout = self.tools.context.execution.bind_timeout_seconds
         for goal in self._open():
-            before = {run: run.phase for run in goal.moves}
-            for ended in goal.observe(self.snapshot, timeout):
-                self._tell(ended.state.value, str(ended.move.vmi), ended.message)
-            for run in goal.moves:
-                if run.is_in_flight and run.phase != before[run]:
-                    self._tell("phase", str(run.move.vmi), f"migration is {run.phase}")
+            self._observe(goal)
             if goal.outcome is not None:
-                self._release(goal, goal.outcome)
+                self._conclude(goal, goal.outcome)
+            elif is_pending(goal.goal, self.snapshot):
+                self._keep_holds(goal)
 
-    def _release(self, run: GoalRun, outcome: GoalOutcome) -> None:
-        if run.hold is not None:
+    def _observe(self, goal: GoalRun) -> None:
+        phases = {run: run.phase for run in goal.moves}
+        ended = goal.observe(self.snapshot, self.tools.context.execution.bind_timeout_seconds)
+        for run in goal.moves:
+            if run in ended:
+                self._tell(run.state.value, str(run.move.vmi), run.message)
+            elif run.phase != phases[run]:
+                self._tell("phase", str(run.move.vmi), f"its migration is {run.phase}")
+
+    def _keep_holds(self, goal: GoalRun) -> None:
+        try:
+            self._hold(goal)
+        except ClusterError as error:
+            goal.drop(f"its nodes are no longer held: {error}")
+
+    def _end(self, goal: GoalRun, ending: Ending, message: str) -> None:
+        self._conclude(goal, goal.end(ending, message))
+
+    def _conclude(self, goal: GoalRun, outcome: GoalOutcome) -> None:
+        """Lets the nodes go, and tells how the goal has ended."""
+        for hold in goal.holds:
             try:
-                self.tools.cluster.delete_hold(run.hold)
+                self.tools.cluster.delete_hold(hold)
             except ClusterError as error:
                 # It ends by itself in time, and the next cycle deletes it.
-                self._tell("hold-left", str(run.hold), f"cannot be deleted yet: {error}")
+                self._tell("hold-left", str(hold), f"cannot be deleted yet: {error}")
         self._tell(outcome.ending.value, str(outcome.subject), outcome.message)
 
     def _start_moves(self) -> None:

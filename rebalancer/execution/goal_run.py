@@ -28,7 +28,7 @@ class GoalRun:
         self.goal = goal
         self.moves = [MoveRun(move, goal) for move in moves]
         self.is_admitted = False
-        self.hold: ObjectKey | None = None
+        self.holds: list[ObjectKey] = []
         self.dropped_because = ""
         self.room_since: datetime | None = None
         self.outcome: GoalOutcome | None = None
@@ -52,6 +52,11 @@ class GoalRun:
 
     def drop(self, why: str) -> None:
         self.dropped_because = self.dropped_because or why
+
+    @property
+    def is_to_settle(self) -> bool:
+        """Whether the next look will end it, so that there is nothing to wait for."""
+        return self.dropped_because != "" and not any(run.is_in_flight for run in self.moves)
 
     def observe(self, snapshot: Snapshot, bind_timeout_seconds: int) -> list[MoveRun]:
         """Takes in the present state; returns the moves that have ended by it."""
@@ -105,7 +110,8 @@ class GoalRun:
         span.set_status(StatusCode.OK)
         span.end(end_time=nanoseconds(bound_at))
 
-    def end(self, ending: Ending, message: str) -> None:
+    def end(self, ending: Ending, message: str) -> GoalOutcome:
         started = sum(run.migration_name != "" for run in self.moves)
         refused = {run.move.vmi: run.message for run in self.moves if run.state is State.REFUSED}
         self.outcome = GoalOutcome(self.goal.subject, ending, message, started, refused)
+        return self.outcome

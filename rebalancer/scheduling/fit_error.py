@@ -69,8 +69,11 @@ def fit_error(feasibility: Feasibility) -> str:
     """The whole message."""
     statuses = _statuses(feasibility)
     available = f"0/{len(statuses)} nodes are available:"
+    # Two plugins report after the filters; of pods without resource claims, which are all that
+    # come here, DynamicResources always says the same.
     preemption = _preemption(feasibility.pod, statuses, available)
-    return f"{available} {_reasons(statuses)}. preemption: {preemption}"
+    after = f"no new claims to deallocate, preemption: {preemption}"
+    return f"{available} {_reasons(statuses)}. {after}"
 
 
 def grouped_reasons(feasibility: Feasibility) -> str:
