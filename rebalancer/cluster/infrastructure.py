@@ -64,7 +64,8 @@ def convert_claim(claim: wire.PersistentVolumeClaim) -> PersistentVolumeClaim:
     return PersistentVolumeClaim(
         namespace=required(metadata.namespace, "metadata.namespace"),
         name=required(metadata.name, "metadata.name"),
-        volume_name=(spec.volume_name or "") if is_bound else "",
+        volume_name=spec.volume_name or "",
+        is_bound=is_bound,
         is_read_write_once_pod="ReadWriteOncePod" in (spec.access_modes or ()),
         is_terminating=metadata.deletion_timestamp is not None,
         is_lost=claim.status is not None and claim.status.phase == "Lost",

@@ -238,7 +238,9 @@ class PersistentVolumeClaim(Struct, frozen=True):
     namespace: str
     name: str
     volume_name: str = ""
-    """Empty while unbound."""
+    """Empty while it has none."""
+    is_bound: bool = True
+    """Whether that volume is bound to it for good; otherwise it is only meant for it."""
     is_read_write_once_pod: bool = False
     """Whether one pod in the whole cluster may use it."""
     is_terminating: bool = False

@@ -15,7 +15,7 @@ from rebalancer.scheduling.state import BoolArray, ClusterState
 
 
 def bound_volumes(pod: Pod, state: ClusterState) -> Iterator[PersistentVolume]:
-    """The volumes of the pod's claims, as far as they are known."""
+    """The volumes of the pod's claims, as far as they have any that is known."""
     for name in pod.claim_names:
         claim = state.snapshot.claim_by_key.get(ObjectKey(pod.namespace, name))
         volume = state.snapshot.volume_by_name.get(claim.volume_name) if claim else None
@@ -37,7 +37,7 @@ def _problem(key: ObjectKey, state: ClusterState) -> str:
         return f"PersistentVolumeClaim {key} is being deleted"
     if claim.is_lost:
         return f"PersistentVolumeClaim {key} has lost its volume"
-    if not claim.volume_name:
+    if not claim.volume_name or not claim.is_bound:
         return f"PersistentVolumeClaim {key} is not bound to a volume"
     volume = state.snapshot.volume_by_name.get(claim.volume_name)
     if volume is None:
