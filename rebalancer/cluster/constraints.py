@@ -50,8 +50,8 @@ class Constraints:
     def __init__(self) -> None:
         self._node_selector = cache(_node_selector)
         self._tolerations = cache(_tolerations)
-        self._affinity = cache(_affinity)
-        self._named_keys = cache(_named_keys)
+        self._read_affinity = cache(_read_affinity)
+        self._affinity: dict[tuple[bytes, str, _LabelValues], Affinity] = {}
         self._spread_keys = cache(_spread_keys)
         self._topology_spread = cache(_topology_spread)
 
@@ -66,7 +66,12 @@ class Constraints:
         if raw is wire.NULL:
             return _NO_AFFINITY
         data = bytes(raw)
-        return self._affinity(data, namespace, _values(self._named_keys(data), labels))
+        affinity, named_keys = self._read_affinity(data)
+        key = data, namespace, _values(named_keys, labels)
+        found = self._affinity.get(key)
+        if found is None:
+            found = self._affinity[key] = _affinity(affinity, namespace, dict(key[2]))
+        return found
 
     def topology_spread(
         self, raw: Raw, labels: Mapping[str, str]
@@ -104,12 +109,14 @@ def host_ports(spec: wire.PodSpec) -> tuple[HostPort, ...]:
     """Of containers and sidecars. Source: GetHostPorts in kubernetes v1.36.3
     pkg/scheduler/util/utils.go.
     """
-    sidecars = (each for each in spec.init_containers or () if each.restart_policy == "Always")
+    containers = list(spec.containers or ())
+    if spec.init_containers:
+        sidecars = [each for each in spec.init_containers if each.restart_policy == "Always"]
+        containers = [*sidecars, *containers]
+    ports = [port for each in containers if each.ports for port in each.ports if port.host_port]
     return tuple(
-        HostPort(port.host_port, port.protocol or "TCP", port.host_ip or "0.0.0.0")
-        for container in (*sidecars, *(spec.containers or ()))
-        for port in container.ports or ()
-        if port.host_port
+        HostPort(port.host_port or 0, port.protocol or "TCP", port.host_ip or "0.0.0.0")
+        for port in ports
     )
 
 
@@ -182,29 +189,22 @@ def _node_selector(data: bytes) -> Mapping[str, str]:
     return decode_field(data, _SELECTOR, "spec.nodeSelector") or EMPTY
 
 
-def _read_affinity(data: bytes) -> wire.Affinity:
-    return decode_field(data, _AFFINITY, "spec.affinity") or wire.Affinity()
+def _read_affinity(data: bytes) -> tuple[wire.Affinity, tuple[str, ...]]:
+    """The affinity, and the labels of the pod itself that its terms refer to."""
+    affinity = decode_field(data, _AFFINITY, "spec.affinity") or wire.Affinity()
+    kinds = (affinity.pod_affinity, affinity.pod_anti_affinity)
+    terms = [term for kind in kinds if kind for term in kind.required or ()]
+    keys = ((*(term.match_label_keys or ()), *(term.mismatch_label_keys or ())) for term in terms)
+    return affinity, tuple(sorted(set(chain.from_iterable(keys))))
 
 
-def _affinity(data: bytes, namespace: str, named: _LabelValues) -> Affinity:
-    """`named` are the pod's labels that a term refers to."""
-    affinity = _read_affinity(data)
+def _affinity(affinity: wire.Affinity, namespace: str, labels: Mapping[str, str]) -> Affinity:
     node_affinity = affinity.node_affinity or wire.NodeAffinity()
-    labels = dict(named)
     return Affinity(
         node_terms=node_selector_terms(node_affinity.required),
         pod=_pod_affinity_terms(affinity.pod_affinity, namespace, labels),
         pod_anti=_pod_affinity_terms(affinity.pod_anti_affinity, namespace, labels),
     )
-
-
-def _named_keys(data: bytes) -> tuple[str, ...]:
-    """Labels of the pod itself that its terms refer to."""
-    affinity = _read_affinity(data)
-    kinds = (affinity.pod_affinity, affinity.pod_anti_affinity)
-    terms = [term for kind in kinds if kind for term in kind.required or ()]
-    keys = ((*(term.match_label_keys or ()), *(term.mismatch_label_keys or ())) for term in terms)
-    return tuple(sorted(set(chain.from_iterable(keys))))
 
 
 def _tolerations(data: bytes) -> tuple[Toleration, ...]:

@@ -1,6 +1,9 @@
 """The cluster's objects as the rebalancer needs them: frozen, with amounts in plain integers.
 
 Amounts: cpu in millicores, memory and storage in bytes, everything else in pieces.
+
+What a cluster has by the ten thousand is kept from the cyclic collector (`gc=False`): it never
+refers to itself.
 """
 
 from collections.abc import Mapping
@@ -27,20 +30,20 @@ class ObjectKey(NamedTuple):
         return f"{self.namespace}/{self.name}"
 
 
-class Taint(Struct, frozen=True):
+class Taint(Struct, frozen=True, gc=False):
     key: str
     effect: str
     value: str = ""
 
 
-class Toleration(Struct, frozen=True):
+class Toleration(Struct, frozen=True, gc=False):
     key: str = ""
     operator: str = "Equal"
     value: str = ""
     effect: str = ""
 
 
-class Requirement(Struct, frozen=True):
+class Requirement(Struct, frozen=True, gc=False):
     """One expression of a node selector or a label selector."""
 
     key: str
@@ -48,20 +51,20 @@ class Requirement(Struct, frozen=True):
     values: tuple[str, ...] = ()
 
 
-class NodeSelectorTerm(Struct, frozen=True):
+class NodeSelectorTerm(Struct, frozen=True, gc=False):
     """Expressions that must all hold; a term without any matches no node."""
 
     expressions: tuple[Requirement, ...] = ()
     fields: tuple[Requirement, ...] = ()
 
 
-class LabelSelector(Struct, frozen=True):
+class LabelSelector(Struct, frozen=True, gc=False):
     """Matches objects by label; one without requirements matches all of them."""
 
     requirements: tuple[Requirement, ...] = ()
 
 
-class PodAffinityTerm(Struct, frozen=True):
+class PodAffinityTerm(Struct, frozen=True, gc=False):
     """A required term of pod affinity or anti-affinity, `matchLabelKeys` already merged in."""
 
     topology_key: str
@@ -70,7 +73,7 @@ class PodAffinityTerm(Struct, frozen=True):
     namespace_selector: LabelSelector | None = None
 
 
-class TopologySpreadConstraint(Struct, frozen=True):
+class TopologySpreadConstraint(Struct, frozen=True, gc=False):
     """One that bars nodes (`whenUnsatisfiable: DoNotSchedule`), `matchLabelKeys` merged in."""
 
     topology_key: str
@@ -83,7 +86,7 @@ class TopologySpreadConstraint(Struct, frozen=True):
     """Whether pods only count on nodes whose taints the pod tolerates."""
 
 
-class HostPort(Struct, frozen=True):
+class HostPort(Struct, frozen=True, gc=False):
     """A port of the node that a container takes."""
 
     port: int
@@ -96,7 +99,7 @@ class HostPort(Struct, frozen=True):
         )
 
 
-class Node(Struct, frozen=True):
+class Node(Struct, frozen=True, gc=False):
     name: str
     allocatable: Amounts
     labels: Mapping[str, str] = EMPTY
@@ -105,7 +108,7 @@ class Node(Struct, frozen=True):
     is_ready: bool = True
 
 
-class Pod(Struct, frozen=True):
+class Pod(Struct, frozen=True, gc=False):
     """A pod with what the scheduler looks at.
 
     `requests` is what the scheduler counts: the larger of the init containers' peak and the sum

@@ -1,12 +1,14 @@
 """SchedulingGates: a gated pod goes nowhere until whoever set the gate lifts it."""
 
+import numpy as np
+
 from rebalancer.model.objects import Pod
 from rebalancer.scheduling.filters.base import Filter
 from rebalancer.scheduling.state import BoolArray, ClusterState
 
 
 def _allowed(pod: Pod, state: ClusterState) -> BoolArray:
-    return state.mask(not pod.is_gated for _ in state.nodes)
+    return np.full(len(state.nodes), not pod.is_gated)
 
 
 def _reasons(_pod: Pod, _state: ClusterState, _node: int) -> tuple[str, ...]:

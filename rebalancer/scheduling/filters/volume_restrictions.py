@@ -3,6 +3,8 @@
 The older rules, about volumes that pods name without a claim, are not decided here.
 """
 
+import numpy as np
+
 from rebalancer.model.objects import ObjectKey, Pod
 from rebalancer.scheduling.filters.base import Filter
 from rebalancer.scheduling.state import BoolArray, ClusterState
@@ -23,8 +25,7 @@ def claim_conflicts(pod: Pod, state: ClusterState) -> tuple[str, ...]:
 
 
 def _allowed(pod: Pod, state: ClusterState) -> BoolArray:
-    is_free = not claim_conflicts(pod, state)
-    return state.mask(is_free for _ in state.nodes)
+    return np.full(len(state.nodes), not claim_conflicts(pod, state))
 
 
 def _reasons(pod: Pod, state: ClusterState, _node: int) -> tuple[str, ...]:
