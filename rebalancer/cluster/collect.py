@@ -6,6 +6,7 @@ from typing import Any
 
 from rebalancer.cluster.kinds import (
     CLAIM,
+    CSI_DRIVER,
     CSI_NODE,
     KUBEVIRT,
     MIGRATION,
@@ -13,6 +14,7 @@ from rebalancer.cluster.kinds import (
     NODE,
     POD,
     SNAPSHOT_KINDS,
+    STORAGE_CLASS,
     VMI,
     VOLUME,
     VOLUME_ATTACHMENT,
@@ -33,6 +35,8 @@ def collect(objects: Mapping[Kind, Sequence[Any]], taken_at: datetime) -> Snapsh
         migrations=in_order(objects.get(MIGRATION, ())),
         claims=in_order(objects.get(CLAIM, ())),
         volumes=in_order(objects.get(VOLUME, ())),
+        storage_classes=in_order(objects.get(STORAGE_CLASS, ())),
+        csi_drivers=in_order(objects.get(CSI_DRIVER, ())),
         csi_nodes=in_order(objects.get(CSI_NODE, ())),
         volume_attachments=in_order(objects.get(VOLUME_ATTACHMENT, ())),
         namespaces=in_order(objects.get(NAMESPACE, ())),

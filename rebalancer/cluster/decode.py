@@ -12,9 +12,11 @@ from rebalancer.cluster.fields import FieldError, decode_field
 from rebalancer.cluster.infrastructure import (
     convert_attachment,
     convert_claim,
+    convert_csi_driver,
     convert_csi_node,
     convert_namespace,
     convert_node,
+    convert_storage_class,
     convert_volume,
 )
 from rebalancer.cluster.kinds import Kind
@@ -22,6 +24,7 @@ from rebalancer.cluster.pods import PodConverter
 from rebalancer.cluster.virtual_machines import convert_kubevirt, convert_migration, convert_vmi
 from rebalancer.errors import ClusterError, UnreadableObjectError
 from rebalancer.model.objects import (
+    CSIDriver,
     CSINode,
     Migration,
     MigrationConfiguration,
@@ -30,6 +33,7 @@ from rebalancer.model.objects import (
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
+    StorageClass,
     VirtualMachineInstance,
     VolumeAttachment,
 )
@@ -42,6 +46,8 @@ Object = (
     | MigrationConfiguration
     | PersistentVolumeClaim
     | PersistentVolume
+    | StorageClass
+    | CSIDriver
     | CSINode
     | VolumeAttachment
     | Namespace
@@ -68,6 +74,8 @@ class ObjectDecoder:
             kinds.KUBEVIRT: convert_kubevirt,
             kinds.CLAIM: convert_claim,
             kinds.VOLUME: convert_volume,
+            kinds.STORAGE_CLASS: convert_storage_class,
+            kinds.CSI_DRIVER: convert_csi_driver,
             kinds.CSI_NODE: convert_csi_node,
             kinds.VOLUME_ATTACHMENT: convert_attachment,
             kinds.NAMESPACE: convert_namespace,
@@ -141,6 +149,8 @@ _SHAPES: Mapping[Kind, Any] = {
     kinds.KUBEVIRT: wire.KubeVirt,
     kinds.CLAIM: wire.PersistentVolumeClaim,
     kinds.VOLUME: wire.PersistentVolume,
+    kinds.STORAGE_CLASS: wire.StorageClass,
+    kinds.CSI_DRIVER: wire.CSIDriver,
     kinds.CSI_NODE: wire.CSINode,
     kinds.VOLUME_ATTACHMENT: wire.VolumeAttachment,
     kinds.NAMESPACE: wire.Namespace,

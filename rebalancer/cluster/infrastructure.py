@@ -8,6 +8,7 @@ from rebalancer.cluster.fields import amounts, condition, required
 from rebalancer.model.keys import TOPOLOGY_LABELS
 from rebalancer.model.objects import (
     EMPTY,
+    CSIDriver,
     CSINode,
     CsiVolume,
     Namespace,
@@ -16,12 +17,17 @@ from rebalancer.model.objects import (
     PersistentVolume,
     PersistentVolumeClaim,
     Requirement,
+    StorageClass,
     Taint,
     VolumeAttachment,
 )
 
 _BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 """Annotation of a claim whose binding is done; one that only names its volume waits for it."""
+
+_SELECTED_NODE = "volume.kubernetes.io/selected-node"
+_BETA_STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
+"""Annotation of a claim that takes precedence over the field."""
 
 # Those that have a CSI driver in csi-translation-lib v0.36.3 plugins/.
 _LEGACY_SOURCES = (
@@ -60,12 +66,14 @@ def convert_claim(claim: wire.PersistentVolumeClaim) -> PersistentVolumeClaim:
     """
     metadata = claim.metadata or wire.Metadata()
     spec = claim.spec or wire.ClaimSpec()
-    is_bound = _BIND_COMPLETED in (metadata.annotations or EMPTY)
+    annotations = metadata.annotations or EMPTY
     return PersistentVolumeClaim(
         namespace=required(metadata.namespace, "metadata.namespace"),
         name=required(metadata.name, "metadata.name"),
         volume_name=spec.volume_name or "",
-        is_bound=is_bound,
+        is_bound=_BIND_COMPLETED in annotations,
+        storage_class=annotations.get(_BETA_STORAGE_CLASS, spec.storage_class_name or ""),
+        selected_node=annotations.get(_SELECTED_NODE, ""),
         is_read_write_once_pod="ReadWriteOncePod" in (spec.access_modes or ()),
         is_terminating=metadata.deletion_timestamp is not None,
         is_lost=claim.status is not None and claim.status.phase == "Lost",
@@ -83,6 +91,30 @@ def convert_volume(volume: wire.PersistentVolume) -> PersistentVolume:
         zones=tuple(_zones(metadata.labels or EMPTY)),
         csi=CsiVolume(spec.csi.driver, spec.csi.volume_handle) if spec.csi else None,
         legacy_source=next((name for name in _LEGACY_SOURCES if getattr(spec, name)), ""),
+    )
+
+
+def convert_storage_class(storage_class: wire.StorageClass) -> StorageClass:
+    metadata = storage_class.metadata or wire.Metadata()
+    terms = storage_class.allowed_topologies
+    return StorageClass(
+        name=required(metadata.name, "metadata.name"),
+        provisioner=required(storage_class.provisioner, "provisioner"),
+        waits_for_consumer=storage_class.volume_binding_mode == "WaitForFirstConsumer",
+        allowed_topologies=tuple(map(_topology, terms)) if terms else None,
+    )
+
+
+def _topology(term: wire.TopologySelectorTerm) -> NodeSelectorTerm:
+    expressions = term.match_label_expressions or ()
+    return NodeSelectorTerm(tuple(Requirement(e.key, "In", tuple(e.values)) for e in expressions))
+
+
+def convert_csi_driver(driver: wire.CSIDriver) -> CSIDriver:
+    metadata = driver.metadata or wire.Metadata()
+    return CSIDriver(
+        name=required(metadata.name, "metadata.name"),
+        tracks_capacity=bool(driver.spec and driver.spec.storage_capacity),
     )
 
 

@@ -25,6 +25,8 @@ NODE = Kind("Node", "", "nodes")
 POD = Kind("Pod", "", "pods")
 CLAIM = Kind("PersistentVolumeClaim", "", "persistentvolumeclaims")
 VOLUME = Kind("PersistentVolume", "", "persistentvolumes")
+STORAGE_CLASS = Kind("StorageClass", "storage.k8s.io", "storageclasses")
+CSI_DRIVER = Kind("CSIDriver", "storage.k8s.io", "csidrivers")
 CSI_NODE = Kind("CSINode", "storage.k8s.io", "csinodes")
 VOLUME_ATTACHMENT = Kind("VolumeAttachment", "storage.k8s.io", "volumeattachments")
 NAMESPACE = Kind("Namespace", "", "namespaces")
@@ -40,6 +42,8 @@ SNAPSHOT_KINDS = (
     NAMESPACE,
     VOLUME,
     CLAIM,
+    STORAGE_CLASS,
+    CSI_DRIVER,
     CSI_NODE,
     VOLUME_ATTACHMENT,
     NODE,

@@ -330,6 +330,7 @@ class KubeVirt(Object):
 
 class ClaimSpec(Wire):
     volume_name: str | None = None
+    storage_class_name: str | None = None
     access_modes: list[str] | None = None
 
 
@@ -365,6 +366,29 @@ class VolumeSpec(Wire):
 
 class PersistentVolume(Object):
     spec: VolumeSpec | None = None
+
+
+class TopologySelectorExpression(Wire):
+    key: str
+    values: list[str]
+
+
+class TopologySelectorTerm(Wire):
+    match_label_expressions: list[TopologySelectorExpression] | None = None
+
+
+class StorageClass(Object):
+    provisioner: str | None = None
+    volume_binding_mode: str | None = None
+    allowed_topologies: list[TopologySelectorTerm] | None = None
+
+
+class CSIDriverSpec(Wire):
+    storage_capacity: bool | None = None
+
+
+class CSIDriver(Object):
+    spec: CSIDriverSpec | None = None
 
 
 class Allocatable(Wire):

@@ -244,6 +244,9 @@ class PersistentVolumeClaim(Struct, frozen=True):
     """Empty while it has none."""
     is_bound: bool = True
     """Whether that volume is bound to it for good; otherwise it is only meant for it."""
+    storage_class: str = ""
+    selected_node: str = ""
+    """Where its volume is being made."""
     is_read_write_once_pod: bool = False
     """Whether one pod in the whole cluster may use it."""
     is_terminating: bool = False
@@ -266,6 +269,21 @@ class PersistentVolume(Struct, frozen=True):
     csi: CsiVolume | None = None
     legacy_source: str = ""
     """The in-tree volume plugin, such as `cinder`, that a CSI driver stands in for today."""
+
+
+class StorageClass(Struct, frozen=True):
+    name: str
+    provisioner: str
+    waits_for_consumer: bool = False
+    """Whether a volume is made only once a pod that uses it has its node."""
+    allowed_topologies: tuple[NodeSelectorTerm, ...] | None = None
+    """Where volumes can be made; None where that is everywhere."""
+
+
+class CSIDriver(Struct, frozen=True):
+    name: str
+    tracks_capacity: bool = False
+    """Whether the scheduler asks what its storage has left."""
 
 
 class CSINode(Struct, frozen=True):

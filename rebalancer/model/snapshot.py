@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rebalancer.model.objects import (
+    CSIDriver,
     CSINode,
     Migration,
     MigrationConfiguration,
@@ -19,6 +20,7 @@ from rebalancer.model.objects import (
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
+    StorageClass,
     VirtualMachineInstance,
     VolumeAttachment,
 )
@@ -34,6 +36,8 @@ class Snapshot(Struct, frozen=True, dict=True):
     migrations: tuple[Migration, ...] = ()
     claims: tuple[PersistentVolumeClaim, ...] = ()
     volumes: tuple[PersistentVolume, ...] = ()
+    storage_classes: tuple[StorageClass, ...] = ()
+    csi_drivers: tuple[CSIDriver, ...] = ()
     csi_nodes: tuple[CSINode, ...] = ()
     volume_attachments: tuple[VolumeAttachment, ...] = ()
     namespaces: tuple[Namespace, ...] = ()
@@ -64,6 +68,14 @@ class Snapshot(Struct, frozen=True, dict=True):
     @cached_property
     def volume_by_name(self) -> Mapping[str, PersistentVolume]:
         return {volume.name: volume for volume in self.volumes}
+
+    @cached_property
+    def storage_class_by_name(self) -> Mapping[str, StorageClass]:
+        return {storage_class.name: storage_class for storage_class in self.storage_classes}
+
+    @cached_property
+    def csi_driver_by_name(self) -> Mapping[str, CSIDriver]:
+        return {driver.name: driver for driver in self.csi_drivers}
 
     @cached_property
     def labels_by_namespace(self) -> Mapping[str, Mapping[str, str]]:

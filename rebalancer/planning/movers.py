@@ -13,9 +13,10 @@ from rebalancer.planning.context import PlanningContext
 from rebalancer.planning.ordering import dependencies
 from rebalancer.planning.problem import FitProblem, Moves
 from rebalancer.policy.model import HoldKind
+from rebalancer.scheduling.claimed_volumes import claimed_volumes
 from rebalancer.scheduling.feasibility import Feasibility, evaluate
 from rebalancer.scheduling.filters.inter_pod_affinity import barring_terms
-from rebalancer.scheduling.filters.volume_binding import bound_volumes, claim_problems
+from rebalancer.scheduling.filters.volume_binding import claim_problems
 from rebalancer.scheduling.filters.volume_restrictions import claim_conflicts
 from rebalancer.scheduling.movability import refusal
 from rebalancer.scheduling.state import BoolArray, ClusterState
@@ -210,7 +211,7 @@ def _signature(pod: Pod, state: ClusterState) -> tuple[object, ...]:
         tuple(sorted(pod.labels.items())) if looks_at_labels else (),
         barring_terms(pod, state),
         claim_problems(pod, state),
-        tuple(_reachability(volume, state) for volume in bound_volumes(pod, state)),
+        tuple(_reachability(each, state) for each in claimed_volumes(pod, state.snapshot)),
         claim_conflicts(pod, state),
     )
 

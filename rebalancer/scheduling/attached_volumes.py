@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
-from rebalancer.model.objects import CsiVolume, ObjectKey, Pod
+from rebalancer.model.objects import CsiVolume, Pod
 from rebalancer.model.snapshot import Snapshot
+from rebalancer.scheduling.claimed_volumes import claimed_volumes
 
 
 class AttachedVolumes:
@@ -21,14 +22,9 @@ class AttachedVolumes:
         self._placements = placements
 
     def of(self, pod: Pod) -> frozenset[CsiVolume]:
-        """The pod's CSI volumes; claims that are not bound have none yet."""
-        found = set()
-        for name in pod.claim_names:
-            claim = self._snapshot.claim_by_key.get(ObjectKey(pod.namespace, name))
-            volume = self._snapshot.volume_by_name.get(claim.volume_name) if claim else None
-            if volume is not None and volume.csi is not None:
-                found.add(volume.csi)
-        return frozenset(found)
+        """The pod's CSI volumes, those included that would be made for it."""
+        volumes = claimed_volumes(pod, self._snapshot)
+        return frozenset(volume.csi for volume in volumes if volume.csi is not None)
 
     @cached_property
     def limits(self) -> Mapping[str, Mapping[int, int]]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from rebalancer.model.objects import Pod
+from rebalancer.scheduling.claimed_volumes import existing_volumes, volumes_to_make
 from rebalancer.scheduling.feasibility import Feasibility
 from rebalancer.scheduling.filters import NODE_RESOURCES_FIT
 from rebalancer.scheduling.filters.inter_pod_affinity import (
@@ -16,6 +17,7 @@ from rebalancer.scheduling.filters.inter_pod_affinity import (
     meets_own_anti_affinity,
 )
 from rebalancer.scheduling.filters.pod_topology_spread import skews
+from rebalancer.scheduling.filters.volume_binding import reaches
 from rebalancer.scheduling.state import ClusterState
 
 _UNTOLERATED = "node(s) had untolerated taint(s)"
@@ -28,7 +30,6 @@ _UNRESOLVABLE = {
     "NodeName": "node(s) didn't match the requested node name",
     "TaintToleration": _UNTOLERATED,
     "NodeAffinity": "node(s) didn't match Pod's node affinity/selector",
-    "VolumeBinding": "node(s) didn't match PersistentVolume's node affinity",
     "VolumeZone": "node(s) had no available volume zone",
 }
 _RESOLVABLE = {
@@ -113,6 +114,8 @@ def _status(feasibility: Feasibility, node: int) -> _Status:
     first = min(rejected_by, key=_PLUGIN_ORDER.index)
     if first == NODE_RESOURCES_FIT.name:
         return _insufficient(feasibility.pod, feasibility.state, node)
+    if first == "VolumeBinding":
+        return _volumes(feasibility.pod, feasibility.state, node)
     if first == "PodTopologySpread":
         return _spread(feasibility.pod, feasibility.state, node)
     if first == "InterPodAffinity":
@@ -130,6 +133,15 @@ def _insufficient(pod: Pod, state: ClusterState, node: int) -> _Status:
             r == "pods" or pod.requests[r] <= state.allocatable(r)[node] for r in lacking
         ),
     )
+
+
+def _volumes(pod: Pod, state: ClusterState, node: int) -> _Status:
+    reasons = []
+    if not reaches(existing_volumes(pod, state.snapshot), state)[node]:
+        reasons.append("node(s) didn't match PersistentVolume's node affinity")
+    if not reasons or not reaches(volumes_to_make(pod, state.snapshot), state)[node]:
+        reasons.append("node(s) didn't find available persistent volumes to bind")
+    return _Status(tuple(reasons), is_resolvable=False)
 
 
 def _spread(pod: Pod, state: ClusterState, node: int) -> _Status:

@@ -9,12 +9,14 @@ import pytest
 from rebalancer.cluster.decode import Object, ObjectDecoder
 from rebalancer.cluster.kinds import (
     CLAIM,
+    CSI_DRIVER,
     CSI_NODE,
     KUBEVIRT,
     MIGRATION,
     NAMESPACE,
     NODE,
     POD,
+    STORAGE_CLASS,
     VMI,
     VOLUME,
     VOLUME_ATTACHMENT,
@@ -23,6 +25,7 @@ from rebalancer.cluster.kinds import (
 from rebalancer.errors import ClusterError, UnreadableObjectError
 from rebalancer.model.objects import (
     Condition,
+    CSIDriver,
     CSINode,
     CsiVolume,
     Migration,
@@ -34,6 +37,7 @@ from rebalancer.model.objects import (
     PersistentVolume,
     PersistentVolumeClaim,
     Requirement,
+    StorageClass,
     Taint,
     VirtualMachineInstance,
     VolumeAttachment,
@@ -269,6 +273,34 @@ class TestStorageAndNamespaces:
         affinity = {"required": {"nodeSelectorTerms": [{"matchFields": [field]}]}}
         made = read_volume(wire.volume("v", nodeAffinity=affinity))
         assert made.node_affinity == (NodeSelectorTerm(),)
+
+    def test_storage_class_tells_where_and_when_its_volumes_are_made(self) -> None:
+        zone = {"key": "zone", "values": ["a", "b"]}
+        item = {
+            "metadata": {"name": "local"},
+            "provisioner": "lvm",
+            "volumeBindingMode": "WaitForFirstConsumer",
+            "allowedTopologies": [{"matchLabelExpressions": [zone]}],
+        }
+        terms = (NodeSelectorTerm((Requirement("zone", "In", ("a", "b")),)),)
+        assert read(STORAGE_CLASS, item) == StorageClass("local", "lvm", True, terms)
+        at_once = {"metadata": {"name": "nfs"}, "provisioner": "nfs", "allowedTopologies": []}
+        assert read(STORAGE_CLASS, at_once) == StorageClass("nfs", "nfs", False, None)
+
+    def test_driver_tells_whether_its_capacity_is_tracked(self) -> None:
+        item = {"metadata": {"name": "lvm"}, "spec": {"storageCapacity": True}}
+        assert read(CSI_DRIVER, item) == CSIDriver("lvm", True)
+        assert read(CSI_DRIVER, {"metadata": {"name": "nfs"}}) == CSIDriver("nfs", False)
+
+    def test_claim_tells_its_class_and_where_its_volume_is_being_made(self) -> None:
+        item = wire.claim("c", storageClassName="local")
+        assert read_claim(item).storage_class == "local"
+        annotations = {"volume.kubernetes.io/selected-node": "n1"}
+        made = read_claim(with_field(item, "metadata.annotations", annotations))
+        assert made.selected_node == "n1"
+        annotations = {"volume.beta.kubernetes.io/storage-class": ""}
+        made = read_claim(with_field(item, "metadata.annotations", annotations))
+        assert made.storage_class == ""
 
     def test_limits_of_a_nodes_drivers_are_kept_where_there_are_any(self) -> None:
         drivers = [

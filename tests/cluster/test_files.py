@@ -29,6 +29,7 @@ OBJECTS = [
     wire.volume("pv-1", labels={"topology.kubernetes.io/zone": "a"}),
     wire.namespace("shop", team="a"),
 ]
+STORAGE_KINDS = ("StorageClass", "CSIDriver", "CSINode", "VolumeAttachment")
 LIST_OF = {
     "Node": ("NodeList", "v1"),
     "Pod": ("PodList", "v1"),
@@ -61,7 +62,7 @@ class TestForms:
         assert reference.migration_configuration == MigrationConfiguration(7)
         assert reference.claims[0].volume_name == reference.volumes[0].name
         assert reference.labels_by_namespace == {"shop": {"team": "a"}}
-        assert reference.missing == ("CSINode", "VolumeAttachment")
+        assert reference.missing == STORAGE_KINDS
 
     def test_yaml_list(self, tmp_path: Path, reference: Snapshot) -> None:
         assert read(write(tmp_path, "dump.yaml", yaml.dump(as_list(*OBJECTS)))) == reference
@@ -208,8 +209,7 @@ class TestWhatIsLacking:
             "KubeVirt",
             "PersistentVolume",
             "PersistentVolumeClaim",
-            "CSINode",
-            "VolumeAttachment",
+            *STORAGE_KINDS,
             "VirtualMachineInstanceMigration",
         )
 

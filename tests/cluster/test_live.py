@@ -37,8 +37,8 @@ def cluster(server: ApiServer) -> LiveCluster:
     server.on_list("/api/v1/namespaces", wire.namespace("shop"))
     server.on_list("/api/v1/persistentvolumes")
     server.on_list("/api/v1/persistentvolumeclaims")
-    server.on_list("/apis/storage.k8s.io/v1/csinodes")
-    server.on_list("/apis/storage.k8s.io/v1/volumeattachments")
+    for plural in ("storageclasses", "csidrivers", "csinodes", "volumeattachments"):
+        server.on_list(f"/apis/storage.k8s.io/v1/{plural}")
     server.on_list(NODES, wire.node("n2"), wire.node("n1"))
     server.on_list(MIGRATIONS, wire.migration("m0", "web", phase="Succeeded"), version="20")
     server.on_list(VMIS, wire.vmi("web"))
@@ -233,7 +233,7 @@ def test_documented_rights_are_those_that_are_used(cluster: LiveCluster, server:
 
 LISTED = (
     *("kubevirts", "namespaces", "nodes", "persistentvolumeclaims", "persistentvolumes", "pods"),
-    *("csinodes", "volumeattachments"),
+    *("storageclasses", "csidrivers", "csinodes", "volumeattachments"),
     *("virtualmachineinstancemigrations", "virtualmachineinstances"),
 )
 RIGHTS = {

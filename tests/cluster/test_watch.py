@@ -21,8 +21,8 @@ def cluster(server: ApiServer) -> LiveCluster:
     for path in (f"{KUBEVIRT}/kubevirts", "/api/v1/namespaces", "/api/v1/persistentvolumes"):
         server.on_list(path)
     server.on_list("/api/v1/persistentvolumeclaims")
-    server.on_list("/apis/storage.k8s.io/v1/csinodes")
-    server.on_list("/apis/storage.k8s.io/v1/volumeattachments")
+    for plural in ("storageclasses", "csidrivers", "csinodes", "volumeattachments"):
+        server.on_list(f"/apis/storage.k8s.io/v1/{plural}")
     server.on_list(NODES, wire.node("n1"))
     server.on_list(VMIS, wire.vmi("web"))
     server.on_list(MIGRATIONS, version="20")

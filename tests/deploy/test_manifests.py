@@ -35,6 +35,8 @@ CLUSTER_RIGHTS = {
     ("", "namespaces"): {"list"},
     ("", "persistentvolumes"): {"list"},
     ("", "persistentvolumeclaims"): {"list"},
+    ("storage.k8s.io", "storageclasses"): {"list"},
+    ("storage.k8s.io", "csidrivers"): {"list"},
     ("storage.k8s.io", "csinodes"): {"list"},
     ("storage.k8s.io", "volumeattachments"): {"list"},
     ("", "nodes"): {"get", "list"},

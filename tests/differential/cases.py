@@ -19,8 +19,32 @@ PRIORITY_CLASS = "high"
 
 NODES = 12
 TESTED_PODS = 40
-_DRIVERS = ("rbd.example.com", "nfs.example.com")
 _ZONE = "topology.kubernetes.io/zone"
+STORAGE_CLASSES: list[Object] = [
+    {"metadata": {"name": "at-once"}, "provisioner": "rbd.example.com"},
+    *(
+        {
+            "metadata": {"name": name},
+            "provisioner": provisioner,
+            "volumeBindingMode": "WaitForFirstConsumer",
+            "allowedTopologies": topologies,
+        }
+        for name, provisioner, topologies in (
+            ("anywhere", "rbd.example.com", []),
+            (
+                "in-zone-a",
+                "nfs.example.com",
+                [{"matchLabelExpressions": [{"key": _ZONE, "values": ["a"]}]}],
+            ),
+            ("by-hand", "kubernetes.io/no-provisioner", []),
+        )
+    ),
+]
+CSI_DRIVER: Object = {
+    "metadata": {"name": "rbd.example.com"},
+    "spec": {"storageCapacity": False},
+}
+_DRIVERS = ("rbd.example.com", "nfs.example.com")
 _REGION = "topology.kubernetes.io/region"
 _BETA_ZONE = "failure-domain.beta.kubernetes.io/zone"
 _HOSTNAME = "kubernetes.io/hostname"
@@ -132,10 +156,16 @@ class _Generator:
             "resources": {"requests": {"storage": "1Gi"}},
             "storageClassName": "",
         }
-        bound = self._often(0.93)
-        if bound:
+        annotations = {}
+        if self._often(0.75):
             spec["volumeName"] = name
-        annotations = {"pv.kubernetes.io/bind-completed": "yes"} if self._often(0.95) else {}
+            if self._often(0.95):
+                annotations["pv.kubernetes.io/bind-completed"] = "yes"
+        else:
+            names = [each["metadata"]["name"] for each in STORAGE_CLASSES]
+            spec["storageClassName"] = self._one(*names, "anywhere", "anywhere", "gone", "")
+            if self._often(0.15):
+                annotations["volume.kubernetes.io/selected-node"] = self._one(*self._node_names)
         metadata = {"name": name, "namespace": namespace, "annotations": annotations}
         self.case.claims.append({"metadata": metadata, "spec": spec})
         if self._often(0.03):

@@ -18,7 +18,14 @@ from rebalancer.scheduling.fit_error import grouped_reasons
 from rebalancer.scheduling.state import ClusterState
 from tests.controlplane.api import Api, Object, path_of
 from tests.controlplane.waiting import wait_for
-from tests.differential.cases import NAMESPACES, PRIORITY_CLASS, RUNTIME_CLASS, Case
+from tests.differential.cases import (
+    CSI_DRIVER,
+    NAMESPACES,
+    PRIORITY_CLASS,
+    RUNTIME_CLASS,
+    STORAGE_CLASSES,
+    Case,
+)
 from tests.differential.rig import ACCEPTED, SchedulerRig
 
 _STORAGE = "/apis/storage.k8s.io/v1"
@@ -56,6 +63,9 @@ def prepare(rig: SchedulerRig) -> None:
             "scheduling": {"tolerations": [{"key": "gpu", "operator": "Exists"}]},
         }
         api.create("/apis/node.k8s.io/v1/runtimeclasses", sandboxed)
+        for storage_class in STORAGE_CLASSES:
+            api.create(f"{_STORAGE}/storageclasses", storage_class)
+        api.create(f"{_STORAGE}/csidrivers", CSI_DRIVER)
 
 
 def compare(rig: SchedulerRig, case: Case) -> Result:

@@ -8,15 +8,15 @@ import numpy as np
 
 from rebalancer.model.keys import TOPOLOGY_LABELS
 from rebalancer.model.objects import PersistentVolume, Pod, Requirement
+from rebalancer.scheduling.claimed_volumes import claimed_volumes
 from rebalancer.scheduling.filters.base import Filter
-from rebalancer.scheduling.filters.volume_binding import bound_volumes
 from rebalancer.scheduling.matching import meets
 from rebalancer.scheduling.state import BoolArray, ClusterState
 
 
 def _allowed(pod: Pod, state: ClusterState) -> BoolArray:
     allowed = np.ones(len(state.nodes), np.bool_)
-    for volume in bound_volumes(pod, state):
+    for volume in claimed_volumes(pod, state.snapshot):
         for zone in volume.zones:
             allowed &= _reaches(zone, state)
     return allowed
@@ -33,7 +33,7 @@ def _reaches(zone: Requirement, state: ClusterState) -> BoolArray:
 def _reasons(pod: Pod, state: ClusterState, node: int) -> tuple[str, ...]:
     return tuple(
         _reason(volume, zone)
-        for volume in bound_volumes(pod, state)
+        for volume in claimed_volumes(pod, state.snapshot)
         for zone in volume.zones
         if not _reaches(zone, state)[node]
     )
