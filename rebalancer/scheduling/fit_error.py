@@ -68,7 +68,7 @@ class _Status(NamedTuple):
 
 def fit_error(feasibility: Feasibility) -> str:
     """The whole message."""
-    statuses = _statuses(feasibility)
+    statuses = _statuses(feasibility, range(len(feasibility.state.nodes)))
     available = f"0/{len(statuses)} nodes are available:"
     # Two plugins report after the filters; of pods without resource claims, which are all that
     # come here, DynamicResources always says the same.
@@ -77,14 +77,18 @@ def fit_error(feasibility: Feasibility) -> str:
     return f"{available} {_reasons(statuses)}. {after}"
 
 
-def grouped_reasons(feasibility: Feasibility) -> str:
-    """What bars the pod from how many nodes, as in `3 Insufficient memory`; empty if nothing."""
-    return _reasons(_statuses(feasibility))
+def grouped_reasons(feasibility: Feasibility, nodes: Iterable[int]) -> str:
+    """What bars the pod from how many of the nodes, as in `3 Insufficient memory`.
+
+    Empty where it is barred from none.
+    """
+    return _reasons(_statuses(feasibility, nodes))
 
 
-def _statuses(feasibility: Feasibility) -> list[_Status]:
-    """Of the nodes that do not take the pod."""
-    return [_status(feasibility, i) for i, fits in enumerate(feasibility.feasible) if not fits]
+def _statuses(feasibility: Feasibility, nodes: Iterable[int]) -> list[_Status]:
+    """Of those that do not take the pod."""
+    feasible = feasibility.feasible
+    return [_status(feasibility, node) for node in nodes if not feasible[node]]
 
 
 def _reasons(statuses: list[_Status]) -> str:

@@ -194,8 +194,9 @@ def _result(
                 codes = tuple(dict.fromkeys(each.code for each in feasibility.reasons(i)))
                 differences.append(Difference(_key(pod), node.name, ours, codes, message))
         grouped = _grouped(message)
-        if grouped and grouped != _counts(grouped_reasons(feasibility)):
-            other_messages.append((message, grouped_reasons(feasibility)))
+        ours_grouped = grouped_reasons(feasibility, range(len(state.nodes)))
+        if grouped and grouped != _counts(ours_grouped):
+            other_messages.append((message, ours_grouped))
     pairs = len(decided) * len(state.nodes)
     return Result(pairs, feasible_pairs, tuple(differences), tuple(other_messages))
 
