@@ -245,7 +245,8 @@ class _Generator:
         }
         if self._often(0.2 * more):
             spec["initContainers"] = self._init_containers()
-        if self._often(0.1 * more):
+        elif self._often(0.1 * more):
+            # The API wants no less than the containers ask for.
             spec["resources"] = {"requests": {"cpu": "2500m", "memory": "3Gi"}}
         if self._often(0.1 * more):
             spec["runtimeClassName"] = RUNTIME_CLASS
