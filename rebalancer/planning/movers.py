@@ -106,7 +106,7 @@ def fit_problem(
     *,
     ignores_placement: bool = False,
 ) -> FitProblem:
-    """The arrays for one pending pod; resources are all those that it or a mover asks for.
+    """The arrays for one pending pod, with the resources of `resources_in_play`.
 
     With `ignores_placement` the problem is a relaxation: rules that depend on where pods are, such
     as InterPodAffinity, otherwise taken as they are before any move, bar nothing. A bound found
@@ -114,7 +114,7 @@ def fit_problem(
     """
     state = movers.state
     pods = [pending.pod, *(mover.target_pod for mover in movers.movers)]
-    resources = sorted({r for pod in pods for r, amount in pod.requests.items() if amount})
+    resources = resources_in_play(pending, movers)
     requests = np.array(
         [[pod.requests.get(r, 0) for r in resources] for pod in pods], np.int64
     ).reshape(len(pods), len(resources))
@@ -146,6 +146,12 @@ def fit_problem(
         charge=charge,
         max_moves=context.planning.max_moves_per_goal,
     )
+
+
+def resources_in_play(pending: Feasibility, movers: Movers) -> list[str]:
+    """All that the pending pod or a mover asks for, in the order of the arrays' resource axis."""
+    pods = [pending.pod, *(mover.target_pod for mover in movers.movers)]
+    return sorted({r for pod in pods for r, amount in pod.requests.items() if amount})
 
 
 def to_moves(

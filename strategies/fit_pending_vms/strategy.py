@@ -19,6 +19,7 @@ from rebalancer.policy.model import Section
 from rebalancer.scheduling.feasibility import Feasibility, evaluate
 from rebalancer.scheduling.state import ClusterState
 from rebalancer_strategies.fit_pending_vms import certificate
+from rebalancer_strategies.fit_pending_vms.relaxation import relaxations
 from rebalancer_strategies.fit_pending_vms.settings import FitPendingVMsSettings
 from rebalancer_strategies.fit_pending_vms.triage import pending_launchers, triage
 
@@ -104,7 +105,9 @@ def _plan(pending: Feasibility, movers: Movers, context: PlanningContext) -> Pro
         headline = longer
     else:
         goal = replace(goal, verdict=Verdict.IMPOSSIBLE, proven=True)
-    goal = replace(goal, reasons=(headline, *certificate.node_reasons(pending, movers)))
+    advice = relaxations(pending, movers, context) if goal.proven else ()
+    reasons = (headline, *advice, *certificate.node_reasons(pending, movers))
+    goal = replace(goal, reasons=reasons)
     return Proposal(goal, refused=certificate.refusals(pending, movers, has_home))
 
 
