@@ -68,7 +68,7 @@ def explain_vmi(
         )
     pod = launchers[0]
     source = snapshot.node_by_name.get(pod.node_name or "")
-    asked = target_pod(vmi, pod, source) if source else pod
+    asked = target_pod(vmi, pod, snapshot) if source else pod
     return Explanation(
         vmi=vmi.key,
         pod=pod.name,

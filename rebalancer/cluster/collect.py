@@ -16,13 +16,18 @@ from rebalancer.cluster.kinds import (
     VOLUME,
     Kind,
 )
-from rebalancer.model.objects import MigrationConfiguration
+from rebalancer.cluster.virtual_machines import KubeVirtSettings
+from rebalancer.model.objects import LauncherConfiguration, MigrationConfiguration
 from rebalancer.model.snapshot import Snapshot
+
+UNKNOWN_SETTINGS = KubeVirtSettings(MigrationConfiguration(), LauncherConfiguration())
+"""KubeVirt's defaults, for readings without its CR."""
 
 
 def collect(objects: Mapping[Kind, Sequence[Any]], taken_at: datetime) -> Snapshot:
     """The snapshot; kinds without an entry are missing. Its order does not depend on theirs."""
-    configurations = objects.get(KUBEVIRT, ())
+    found: Sequence[KubeVirtSettings] = objects.get(KUBEVIRT, ())
+    kubevirt = found[0] if found else UNKNOWN_SETTINGS
     return Snapshot(
         taken_at=taken_at,
         nodes=in_order(objects.get(NODE, ())),
@@ -32,7 +37,8 @@ def collect(objects: Mapping[Kind, Sequence[Any]], taken_at: datetime) -> Snapsh
         claims=in_order(objects.get(CLAIM, ())),
         volumes=in_order(objects.get(VOLUME, ())),
         namespaces=in_order(objects.get(NAMESPACE, ())),
-        migration_configuration=configurations[0] if configurations else MigrationConfiguration(),
+        migration_configuration=kubevirt.migrations,
+        launcher_configuration=kubevirt.launchers,
         missing=tuple(kind.name for kind in SNAPSHOT_KINDS if kind not in objects),
     )
 

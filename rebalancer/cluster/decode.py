@@ -17,11 +17,15 @@ from rebalancer.cluster.infrastructure import (
 )
 from rebalancer.cluster.kinds import Kind
 from rebalancer.cluster.pods import PodConverter
-from rebalancer.cluster.virtual_machines import convert_kubevirt, convert_migration, convert_vmi
+from rebalancer.cluster.virtual_machines import (
+    KubeVirtSettings,
+    VMIConverter,
+    convert_kubevirt,
+    convert_migration,
+)
 from rebalancer.errors import ClusterError, UnreadableObjectError
 from rebalancer.model.objects import (
     Migration,
-    MigrationConfiguration,
     Namespace,
     Node,
     PersistentVolume,
@@ -35,7 +39,7 @@ Object = (
     | Pod
     | VirtualMachineInstance
     | Migration
-    | MigrationConfiguration
+    | KubeVirtSettings
     | PersistentVolumeClaim
     | PersistentVolume
     | Namespace
@@ -57,7 +61,7 @@ class ObjectDecoder:
         self._converters: Mapping[Kind, Callable[[Any], Object]] = {
             kinds.NODE: convert_node,
             kinds.POD: PodConverter().convert,
-            kinds.VMI: convert_vmi,
+            kinds.VMI: VMIConverter().convert,
             kinds.MIGRATION: convert_migration,
             kinds.KUBEVIRT: convert_kubevirt,
             kinds.CLAIM: convert_claim,

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rebalancer.model.objects import (
+    LauncherConfiguration,
     Migration,
     MigrationConfiguration,
     Namespace,
@@ -34,6 +35,7 @@ class Snapshot(Struct, frozen=True, dict=True):
     volumes: tuple[PersistentVolume, ...] = ()
     namespaces: tuple[Namespace, ...] = ()
     migration_configuration: MigrationConfiguration = MigrationConfiguration()
+    launcher_configuration: LauncherConfiguration = LauncherConfiguration()
     missing: tuple[str, ...] = ()
     """Kinds that the source does not hold, so that nothing may be concluded from their absence."""
 
@@ -70,6 +72,13 @@ class Snapshot(Struct, frozen=True, dict=True):
         """VMI uid to its launcher pods that have not finished."""
         return _grouped(
             (pod.vmi_uid, pod) for pod in self.pods if pod.vmi_uid and not pod.is_finished
+        )
+
+    @cached_property
+    def attachments_by_launcher(self) -> Mapping[str, tuple[Pod, ...]]:
+        """Launcher pod uid to the pods that bring hot-plugged volumes to it."""
+        return _grouped(
+            (pod.attached_to, pod) for pod in self.pods if pod.attached_to and not pod.is_finished
         )
 
     @cached_property

@@ -18,9 +18,11 @@ from rebalancer.cluster.kinds import (
     VOLUME,
     Kind,
 )
+from rebalancer.cluster.virtual_machines import KubeVirtSettings
 from rebalancer.errors import ClusterError, UnreadableObjectError
 from rebalancer.model.objects import (
     Condition,
+    LauncherConfiguration,
     Migration,
     MigrationConfiguration,
     MigrationState,
@@ -53,6 +55,12 @@ def read_vmi(name: str = "web", **fields: Any) -> VirtualMachineInstance:
     vmi = read(VMI, wire.vmi(name, **fields))
     assert isinstance(vmi, VirtualMachineInstance)
     return vmi
+
+
+def read_kubevirt(item: Json) -> KubeVirtSettings:
+    settings = read(KUBEVIRT, item)
+    assert isinstance(settings, KubeVirtSettings)
+    return settings
 
 
 def with_field(item: Json, path: str, value: object) -> Json:
@@ -195,12 +203,15 @@ class TestVirtualMachines:
             bandwidthPerMigration="64Mi",
             allowPostCopy=None,
         )
-        assert read(KUBEVIRT, item) == MigrationConfiguration(
+        expected = MigrationConfiguration(
             parallel_outbound_migrations_per_node=1,
             completion_timeout_seconds_per_gib=800,
             bandwidth_bytes_per_second=64 * 2**20,
         )
-        assert read(KUBEVIRT, with_field(item, "spec", None)) == MigrationConfiguration()
+        assert read_kubevirt(item).migrations == expected
+        assert read_kubevirt(with_field(item, "spec", None)) == KubeVirtSettings(
+            MigrationConfiguration(), LauncherConfiguration()
+        )
 
 
 class TestStorageAndNamespaces:

@@ -20,14 +20,17 @@ def fit_problems(draw: st.DrawFn) -> FitProblem:
     m = draw(st.integers(0, 6))
     k = draw(st.integers(1, 2))
     small = st.integers(0, 6)
+    release = np.array(
+        [[draw(st.integers(1, 6)), draw(st.integers(0, 2))] for _ in range(m)], np.int64
+    ).reshape(m, 2)
+    growth = np.array([[draw(small) // 5, 0] for _ in range(m)], np.int64).reshape(m, 2)
     return FitProblem(
         request=np.array([draw(st.integers(1, 10)), draw(st.integers(0, 3))], np.int64),
         landing=np.array([draw(st.integers(0, 3)) > 0 for _ in range(n)], np.bool_),
         headroom=np.array([[draw(st.integers(-1, 6)), draw(st.integers(-1, 4))] for _ in range(n)]),
         mover_node=np.array([draw(st.integers(0, n - 1)) for _ in range(m)], np.int64),
-        mover_request=np.array(
-            [[draw(st.integers(1, 6)), draw(st.integers(0, 2))] for _ in range(m)], np.int64
-        ).reshape(m, 2),
+        mover_request=release + growth,
+        mover_release=release,
         mover_cost=np.array([draw(st.integers(1, 9)) for _ in range(m)], np.int64),
         mover_class=np.array([draw(st.integers(0, k - 1)) for _ in range(m)], np.int64),
         allowed=np.array([[draw(small) > 0 for _ in range(n)] for _ in range(k)], np.bool_),
@@ -77,7 +80,7 @@ def test_no_node_is_overfilled_however_long_each_move_takes(
         assert started > ended, "every move left waits for another"
         move = random.choice(sorted(started - ended))
         mover, _ = solution.moves[move]
-        headroom[problem.mover_node[mover]] += problem.mover_request[mover]
+        headroom[problem.mover_node[mover]] += problem.mover_release[mover]
         ended.add(move)
     assert problem.fits(problem.request, headroom[solution.node])
 
@@ -106,6 +109,7 @@ def test_a_swap_over_an_empty_node_is_found_and_ordered() -> None:
         headroom=np.array([[0], [0], [4]]),
         mover_node=np.array([0, 1]),
         mover_request=np.array([[8], [4]]),
+        mover_release=np.array([[8], [4]]),
         mover_cost=np.array([8, 4]),
         mover_class=np.array([0, 1]),
         allowed=np.array([[True, True, False], [True, False, True]]),
@@ -128,6 +132,7 @@ def test_without_any_home_for_any_mover_nothing_can_start() -> None:
         headroom=np.array([[4], [3]]),
         mover_node=np.array([0, 1]),
         mover_request=np.array([[4], [5]]),
+        mover_release=np.array([[4], [5]]),
         mover_cost=np.array([1, 1]),
         mover_class=np.array([0, 0]),
         allowed=np.ones((1, 2), np.bool_),
