@@ -29,9 +29,9 @@ golden: .venv/installed ## Rewrite the golden files; look at the diff before you
 	UPDATE_GOLDEN=1 $(BIN)/python -m pytest --ignore tests/controlplane --ignore tests/e2e
 
 lock: .venv/installed ## Pin the newest versions that pyproject.toml allows
-	$(BIN)/uv pip compile --universal --generate-hashes --no-header --upgrade -q \
+	$(BIN)/uv pip compile --python-version 3.11 --universal --generate-hashes --no-header --upgrade -q \
 		-o requirements.lock pyproject.toml
-	$(BIN)/uv pip compile --universal --generate-hashes --no-header --upgrade -q --group dev \
+	$(BIN)/uv pip compile --python-version 3.11 --universal --generate-hashes --no-header --upgrade -q --group dev \
 		-o requirements-dev.lock pyproject.toml
 
 clean: ## Remove the virtual environment and all caches of the tree

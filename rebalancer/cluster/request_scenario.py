@@ -16,8 +16,11 @@ from rebalancer.model.objects import (
     Condition,
     Namespace,
     Node,
+    NodeSelectorTerm,
     Pod,
+    Requirement,
     Taint,
+    Toleration,
     VirtualMachineInstance,
 )
 from rebalancer.model.quantity import parse_amount
@@ -44,8 +47,10 @@ _MINUTES_OLD_BY_VM = {
 _BIG_VM = "rhel7-red-llama"
 _BIG_VM_MINUTES_OLD = 14
 
-# What virt-controller asks for guests of one virtual CPU: guest memory plus its overhead.
-_LAUNCHER_MEMORY = {"8Gi": "8476Mi", "16Gi": "17494441985"}
+# What pods of virt-controller v1.8.4 request for guests of one virtual CPU: the guest's memory with
+# KubeVirt's overhead, and 5m and 35M more for the container that keeps the serial console's log.
+_LAUNCHER_CPU = "105m"
+_LAUNCHER_MEMORY = {"8Gi": "8922730176", "16Gi": "17529441985"}
 _DEVICES = tuple(f"devices.kubevirt.io/{device}" for device in ("kvm", "tun", "vhost-net"))
 _CPU_MODEL = "Skylake-Server"
 
@@ -125,7 +130,7 @@ def _vm(
     )
     pod_uid = _uid("pod", name)
     requests = {
-        "cpu": "100m",
+        "cpu": _LAUNCHER_CPU,
         "memory": _LAUNCHER_MEMORY[guest_memory],
         "ephemeral-storage": "50M",
         "pods": "1",
@@ -153,6 +158,15 @@ def _vm(
             "kubevirt.io/schedulable": "true",
             "machine-type.node.kubevirt.io/q35": "true",
         },
+        node_affinity=(
+            NodeSelectorTerm(
+                (Requirement("node-labeller.kubevirt.io/obsolete-host-model", "DoesNotExist"),)
+            ),
+        ),
+        tolerations=tuple(
+            Toleration(f"node.kubernetes.io/{condition}", "Exists", effect="NoExecute")
+            for condition in ("not-ready", "unreachable")
+        ),
         unschedulable_since=None if node else created_at,
     )
     return vmi, launcher

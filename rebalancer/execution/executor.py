@@ -72,8 +72,8 @@ class _Execution:
         self.runs = [GoalRun(goal, [moves[i] for i in goal.move_ids]) for goal in goals]
 
     def run(self) -> tuple[GoalOutcome, ...]:
-        for run in self.runs:
-            self._admit(run)
+        for goal in self.runs:
+            self._admit(goal)
         while self._open() and not self.tools.should_stop():
             self._look()
             self._start_moves()
@@ -81,67 +81,90 @@ class _Execution:
                 vmis = {run.move.vmi for goal in self._open() for run in goal.moves}
                 vmis |= {goal.vmi_key for goal in self._open()}
                 self.tools.cluster.wait_for_change(vmis, _LOOK_SECONDS)
-        return tuple(run.outcome for run in self.runs if run.outcome)
+        for goal in self._open():
+            message = "left as it is; what is in flight goes on, and the next cycle adopts it"
+            self._tell("stopped", str(goal.goal.subject), message)
+        return tuple(goal.outcome for goal in self.runs if goal.outcome)
 
     def _open(self) -> list[GoalRun]:
         return [run for run in self.runs if run.outcome is None]
 
-    def _admit(self, run: GoalRun) -> None:
+    def _admit(self, goal: GoalRun) -> None:
         """Begins a goal: only if all of it may be carried out, and once its node is held."""
         limit = self.tools.context.execution.budget.max_per_cycle
-        planned = sum(len(other.moves) for other in self.runs if other.is_admitted)
-        if self.started + planned + len(run.moves) > limit:
-            run.end(
+        left = limit - self.started - sum(len(g.moves) for g in self.runs if g.is_admitted)
+        if len(goal.moves) > left:
+            self._end(
+                goal,
                 Ending.NOT_STARTED,
-                f"needs {len(run.moves)} migrations, and execution.budget.maxPerCycle ({limit})"
-                f" leaves {limit - self.started - planned} in this cycle",
+                f"needs {len(goal.moves)} migrations, and execution.budget.maxPerCycle ({limit})"
+                f" leaves {left} in this cycle",
             )
             return
-        run.is_admitted = True
-        run.hold = hold_of(run.goal, self.snapshot)
-        if run.moves and self.tools.context.execution.hold.kind is HoldKind.LOCK_POD:
-            self._hold(run)
-
-    def _hold(self, run: GoalRun) -> None:
-        wanted = hold_for(run.goal, [r.move for r in run.moves], self.snapshot, self.tools.context)
-        try:
-            self.tools.cluster.create_hold(wanted)
-        except RefusedError as error:
-            run.end(Ending.NOT_STARTED, f"its node cannot be held: {error}")
+        goal.is_admitted = True
+        goal.hold = hold_of(goal.goal, self.snapshot)
+        if not goal.moves or self.tools.context.execution.hold.kind is HoldKind.NONE:
             return
+        try:
+            self._hold(goal)
+        except RefusedError as error:
+            self._end(goal, Ending.NOT_STARTED, f"its node cannot be held: {error}")
         except ClusterError as error:
             # It may exist all the same; the next round finds it, and so does not make a second.
-            run.end(Ending.DROPPED, f"it is not known whether its node is held: {error}")
-            return
-        run.hold = wanted.key
-        self._tell("held", str(run.goal.subject), f"node {wanted.node_name} is held for it")
+            message = f"it is not known whether its node is held: {error}"
+            self._end(goal, Ending.DROPPED, message)
+
+    def _hold(self, goal: GoalRun) -> None:
+        moves = [run.move for run in goal.moves]
+        wanted = hold_for(goal.goal, moves, self.snapshot, self.tools.context)
+        self.tools.cluster.create_hold(wanted)
+        goal.hold = wanted.key
+        self._tell("held", str(goal.goal.subject), f"node {wanted.node_name} is held for it")
 
     def _look(self) -> None:
         """Reads what concerns the open goals, and takes it in."""
-        nodes = {run.goal.node for run in self._open() if run.goal.node}
-        vmis = {run.vmi_key for run in self._open()}
+        nodes = {goal.goal.node for goal in self._open() if goal.goal.node}
+        vmis = {goal.vmi_key for goal in self._open()}
         for goal in self._open():
             nodes |= {name for run in goal.moves for name in (run.move.source, run.move.target)}
             vmis |= {run.move.vmi for run in goal.moves}
         self.snapshot = self.tools.cluster.reread(self.snapshot, nodes, vmis)
-        timeout = self.tools.context.execution.bind_timeout_seconds
         for goal in self._open():
-            before = {run: run.phase for run in goal.moves}
-            for ended in goal.observe(self.snapshot, timeout):
-                self._tell(ended.state.value, str(ended.move.vmi), ended.message)
-            for run in goal.moves:
-                if run.is_in_flight and run.phase != before[run]:
-                    self._tell("phase", str(run.move.vmi), f"migration is {run.phase}")
+            self._observe(goal)
             if goal.outcome is not None:
-                self._release(goal, goal.outcome)
+                self._conclude(goal, goal.outcome)
+            elif goal.moves and is_pending(goal.goal, self.snapshot):
+                self._keep_hold(goal)
 
-    def _release(self, run: GoalRun, outcome: GoalOutcome) -> None:
-        if run.hold is not None:
+    def _observe(self, goal: GoalRun) -> None:
+        phases = {run: run.phase for run in goal.moves}
+        ended = goal.observe(self.snapshot, self.tools.context.execution.bind_timeout_seconds)
+        for run in goal.moves:
+            if run in ended:
+                self._tell(run.state.value, str(run.move.vmi), run.message)
+            elif run.phase != phases[run]:
+                self._tell("phase", str(run.move.vmi), f"its migration is {run.phase}")
+
+    def _keep_hold(self, goal: GoalRun) -> None:
+        """Makes a hold again that has gone: a pod of higher priority may have preempted it."""
+        if goal.hold is None or goal.hold in self.snapshot.pod_by_key:
+            return
+        try:
+            self._hold(goal)
+        except ClusterError as error:
+            goal.drop(f"its node is no longer held: {error}")
+
+    def _end(self, goal: GoalRun, ending: Ending, message: str) -> None:
+        self._conclude(goal, goal.end(ending, message))
+
+    def _conclude(self, goal: GoalRun, outcome: GoalOutcome) -> None:
+        """Lets the node go, and tells how the goal has ended."""
+        if goal.hold is not None:
             try:
-                self.tools.cluster.delete_hold(run.hold)
+                self.tools.cluster.delete_hold(goal.hold)
             except ClusterError as error:
                 # It ends by itself in time, and the next cycle deletes it.
-                self._tell("hold-left", str(run.hold), f"cannot be deleted yet: {error}")
+                self._tell("hold-left", str(goal.hold), f"cannot be deleted yet: {error}")
         self._tell(outcome.ending.value, str(outcome.subject), outcome.message)
 
     def _start_moves(self) -> None:

@@ -105,7 +105,8 @@ class GoalRun:
         span.set_status(StatusCode.OK)
         span.end(end_time=nanoseconds(bound_at))
 
-    def end(self, ending: Ending, message: str) -> None:
+    def end(self, ending: Ending, message: str) -> GoalOutcome:
         started = sum(run.migration_name != "" for run in self.moves)
         refused = {run.move.vmi: run.message for run in self.moves if run.state is State.REFUSED}
         self.outcome = GoalOutcome(self.goal.subject, ending, message, started, refused)
+        return self.outcome

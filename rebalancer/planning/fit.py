@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from rebalancer.planning.cover import node_cover
+from rebalancer.planning.bounds import clearing_bounds
 from rebalancer.planning.flow import solve_flow
-from rebalancer.planning.problem import INFINITE, FitProblem, Outcome
-from rebalancer.planning.search import movers_by_node, search_direct
+from rebalancer.planning.problem import FitProblem, Outcome
+from rebalancer.planning.search import search_direct
 from rebalancer.scheduling.state import IntArray
 
 _MAX_FLOW_NODES = 300
@@ -29,13 +29,7 @@ def _neighbourhood(problem: FitProblem) -> tuple[IntArray, bool]:
     """All nodes, or the cheapest to clear and the emptiest ones, in node order."""
     if problem.node_count <= _MAX_FLOW_NODES:
         return np.arange(problem.node_count), True
-    kinds = problem.kinds()
-    movers = movers_by_node(problem)
-    nobody = np.empty(0, np.int64)
-    bounds = np.full(problem.node_count, INFINITE)
-    for node in map(int, np.flatnonzero(problem.landing)):
-        cover = node_cover(problem, kinds, node, movers.get(node, nobody))
-        bounds[node] = cover.bound(0, cover.deficit)
+    bounds = clearing_bounds(problem, np.ones(problem.mover_count, np.bool_))
     cheapest = np.argsort(bounds, kind="stable")[: _MAX_FLOW_NODES // 3]
     share = problem.headroom / np.maximum(problem.headroom.max(axis=0), 1)
     emptiest = np.argsort(-share.sum(axis=1), kind="stable")

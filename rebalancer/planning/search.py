@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rebalancer.planning.cover import NodeCover, covers, node_cover
+from rebalancer.planning.bounds import clearing_bounds
+from rebalancer.planning.cover import covers, node_cover
 from rebalancer.planning.placing import PlacingLimitError, place
 from rebalancer.planning.problem import INFINITE, FitProblem, Outcome, Solution
 from rebalancer.scheduling.state import BoolArray, IntArray
@@ -48,32 +49,36 @@ def movers_by_node(problem: FitProblem) -> dict[int, IntArray]:
     return dict(zip(map(int, nodes), np.split(order, starts[1:]), strict=True))
 
 
+_NOBODY = np.empty(0, np.int64)
+
+
 class _Search:
     """State of one search: the best plan so far, and what plans with chains cost at least."""
 
     def __init__(self, problem: FitProblem, has_home: BoolArray) -> None:
         self.problem = problem
         self.has_home = has_home
+        self.kinds = problem.kinds()
+        self.movers = movers_by_node(problem)
         self.chain_cost = int(problem.mover_cost[has_home].min())
         self.best: Solution | None = None
-        self.chain_bound = INFINITE
+        everybody = np.ones(problem.mover_count, np.bool_)
+        self.chain_bound = float(clearing_bounds(problem, everybody).min()) + self.chain_cost
 
     def run(self) -> Outcome:
-        heap: list[tuple[float, int, Iterator[tuple[float, tuple[int, ...] | None]]]] = []
-        for node, cover in self._nodes():
-            heap.append(
-                (cover.bound(0, cover.deficit), node, covers(cover, self.problem.max_moves))
-            )
+        bounds = clearing_bounds(self.problem, self.has_home)
+        heap = [(float(bounds[i]), int(i), self._covers(int(i))) for i in np.argsort(bounds)]
+        heap = [entry for entry in heap if entry[0] < INFINITE]
         heapq.heapify(heap)
         steps = 0
         while heap and heap[0][0] < self._limit and steps < _MAX_STEPS:
             steps += 1
-            _, node, candidates = heapq.heappop(heap)
+            known, node, candidates = heapq.heappop(heap)
             bound, movers = next(candidates, (INFINITE, None))
             if movers is not None:
                 self._try(node, movers)
             if bound < INFINITE:
-                heapq.heappush(heap, (bound, node, candidates))
+                heapq.heappush(heap, (max(known, bound), node, candidates))
         open_bound = heap[0][0] if heap else INFINITE
         return Outcome(self.best, min(open_bound, self.chain_bound)).normalised()
 
@@ -81,19 +86,11 @@ class _Search:
     def _limit(self) -> float:
         return self.best.cost if self.best else INFINITE
 
-    def _nodes(self) -> Iterator[tuple[int, NodeCover]]:
-        """Nodes that could be cleared straight away; notes what the others cost with chains."""
-        movers = movers_by_node(self.problem)
-        kinds = self.problem.kinds()
-        nobody = np.empty(0, np.int64)
-        for node in map(int, np.flatnonzero(self.problem.landing)):
-            here = movers.get(node, nobody)
-            everybody = node_cover(self.problem, kinds, node, here)
-            with_chain = everybody.bound(0, everybody.deficit) + self.chain_cost
-            self.chain_bound = min(self.chain_bound, with_chain)
-            cover = node_cover(self.problem, kinds, node, here[self.has_home[here]])
-            if cover.bound(0, cover.deficit) < INFINITE:
-                yield node, cover
+    def _covers(self, node: int) -> Iterator[tuple[float, tuple[int, ...] | None]]:
+        """Laid out only once the node's turn comes, which for most nodes is never."""
+        here = self.movers.get(node, _NOBODY)
+        cover = node_cover(self.problem, self.kinds, node, here[self.has_home[here]])
+        yield from covers(cover, self.problem.max_moves)
 
     def _try(self, node: int, movers: tuple[int, ...]) -> None:
         cost = int(self.problem.mover_cost[list(movers)].sum())

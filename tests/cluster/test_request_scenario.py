@@ -46,7 +46,8 @@ def test_the_seventh_vm_waits_since_14_minutes_with_the_schedulers_message() -> 
     assert (snapshot.taken_at - pod.unschedulable_since).total_seconds() == 14 * 60
     assert pod.unschedulable_message == (
         "0/7 nodes are available: 1 node(s) were unschedulable, 3 Insufficient memory,"
-        " 3 node(s) had untolerated taint(s). preemption: 0/7 nodes are available:"
+        " 3 node(s) had untolerated taint(s). no new claims to deallocate,"
+        " preemption: 0/7 nodes are available:"
         " 3 No preemption victims found for incoming pod,"
         " 4 Preemption is not helpful for scheduling."
     )

@@ -21,7 +21,7 @@ from .toolchain import BuildError, Toolchain, find_toolchain
 
 MODULES = Path(__file__).parent / "modules"
 CONTROL_PLANE = ("certificates", "etcd", "kwok", "kubevirt", "kubernetes")
-ALL = (*CONTROL_PLANE, "jaeger")
+ALL = (*CONTROL_PLANE, "jaeger", "kustomize")
 
 CRDS_FILE = "crds.json"
 STAGES_FOLDER = "stages"

@@ -258,6 +258,17 @@ def test_a_hold_of_a_vm_that_is_gone_is_cleared() -> None:
     assert not [p for p in simulated.read().pods if p.name.startswith("hold-")]
 
 
+def test_a_hold_that_was_preempted_is_made_again() -> None:
+    simulated = simulate(*one_move_away())
+    important = pod("important", memory="0", priority=1000)
+    pinned = replace(important, node_selector={"kubernetes.io/hostname": "n1"})
+    simulated.at(5, lambda: simulated.add_pod(pinned))
+    events: list[Event] = []
+    assert endings(cycle(simulated, events)) == {"p": "bound"}
+    assert codes(events).count("held") == 2
+    assert simulated.read().pod_by_key[pinned.key].node_name == "n1"
+
+
 def test_more_important_vms_are_served_first_and_the_others_after_them() -> None:
     """Room for both can be made, on one node each, by different moves."""
     simulated = simulate(

@@ -47,7 +47,10 @@ def fit_error(feasibility: Feasibility) -> str:
     statuses = [_status(feasibility, node) for node in range(len(feasibility.has_room))]
     reasons = _counted(reason for status in statuses for reason in status.reasons)
     available = f"0/{len(statuses)} nodes are available:"
-    return f"{available} {reasons}. preemption: {_preemption(feasibility.pod, statuses, available)}"
+    # Two plugins report after the filters; of pods without resource claims, which are all that
+    # come here, DynamicResources always says the same.
+    preemption = _preemption(feasibility.pod, statuses, available)
+    return f"{available} {reasons}. no new claims to deallocate, preemption: {preemption}"
 
 
 def _preemption(pod: Pod, statuses: list[_Status], available: str) -> str:
@@ -89,11 +92,14 @@ def _insufficient(pod: Pod, state: ClusterState, node: int) -> _Status:
 
 
 def _affinity(pod: Pod, state: ClusterState, node: int) -> _Status:
-    """Which side's terms bar the node, found by leaving out one kind after the other."""
-    without_own = replace(pod, pod_affinity=(), pod_anti_affinity=())
-    if not INTER_POD_AFFINITY.allowed(without_own, state)[node]:
-        reason = "node(s) didn't satisfy existing pods anti-affinity rules"
-        return _Status((reason,), is_resolvable=True)
-    if INTER_POD_AFFINITY.allowed(replace(pod, pod_affinity=()), state)[node]:
+    """Whose terms bar the node: found by leaving out kinds of them, in the plugin's order."""
+    snapshot = state.snapshot
+    pods = tuple(replace(other, pod_anti_affinity=()) for other in snapshot.pods)
+    only_own_terms = ClusterState(replace(snapshot, pods=pods))
+    only_affinity = replace(pod, pod_anti_affinity=())
+    if not INTER_POD_AFFINITY.allowed(only_affinity, only_own_terms)[node]:
         return _Status(("node(s) didn't match pod affinity rules",), is_resolvable=False)
-    return _Status(("node(s) didn't match pod anti-affinity rules",), is_resolvable=True)
+    if not INTER_POD_AFFINITY.allowed(pod, only_own_terms)[node]:
+        return _Status(("node(s) didn't match pod anti-affinity rules",), is_resolvable=True)
+    reason = "node(s) didn't satisfy existing pods anti-affinity rules"
+    return _Status((reason,), is_resolvable=True)

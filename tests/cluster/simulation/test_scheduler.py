@@ -112,6 +112,9 @@ def test_some_pods_are_not_the_default_schedulers_to_place(left_alone: Pod) -> N
     assert found.unschedulable_since is None
 
 
+ALONE = PodAffinityTerm(
+    topology_key=HOSTNAME, selector=LabelSelector((Requirement("no", "Exists"),))
+)
 NO_VICTIMS = "No preemption victims found for incoming pod"
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 
@@ -188,6 +191,13 @@ NOT_HELPFUL = "Preemption is not helpful for scheduling"
         ),
         pytest.param(
             [node("n1"), pod("other", on="n1", pod_anti_affinity=(GROUP_ON_ONE_NODE,))],
+            pod("p", labels={"group": "g"}, pod_affinity=(ALONE,)),
+            "1 node(s) didn't match pod affinity rules",
+            f"1 {NOT_HELPFUL}",
+            id="pod affinity before others' anti-affinity",
+        ),
+        pytest.param(
+            [node("n1"), pod("other", on="n1", pod_anti_affinity=(GROUP_ON_ONE_NODE,))],
             pod("p", labels={"group": "g"}),
             "1 node(s) didn't satisfy existing pods anti-affinity rules",
             f"1 {NO_VICTIMS}",
@@ -202,7 +212,8 @@ def test_the_message_is_the_schedulers(
     count = len(simulated.read().nodes)
     available = f"0/{count} nodes are available"
     assert message_of(simulated, pending.name) == (
-        f"{available}: {reasons}. preemption: {available}: {preemption}."
+        f"{available}: {reasons}. no new claims to deallocate,"
+        f" preemption: {available}: {preemption}."
     )
 
 
@@ -211,7 +222,8 @@ def test_the_message_tells_of_a_pod_that_may_not_preempt() -> None:
         cluster(node("n1"), pod("p", memory="64Gi", can_preempt=False, priority=9))
     )
     assert message_of(simulated, "p").endswith(
-        "1 Insufficient memory. preemption: not eligible due to preemptionPolicy=Never."
+        "1 Insufficient memory. no new claims to deallocate,"
+        " preemption: not eligible due to preemptionPolicy=Never."
     )
 
 
