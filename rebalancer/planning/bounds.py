@@ -25,8 +25,8 @@ def clearing_bounds(problem: FitProblem, may_leave: BoolArray) -> FloatArray:
     for resource in np.flatnonzero(problem.request > 0):
         lack = problem.request[resource] - problem.headroom[:, resource]
         short = problem.landing & (lack > 0)
-        gives = movers[problem.mover_request[movers, resource] > 0]
-        gain = problem.mover_request[gives, resource]
+        gives = movers[problem.mover_release[movers, resource] > 0]
+        gain = problem.mover_release[gives, resource]
         cost = problem.mover_cost[gives]
         node = problem.mover_node[gives]
         by_node = _fractional_cover(node, gain, cost, np.where(short, lack, 0))
