@@ -95,7 +95,7 @@ def pod_affinity_terms(
 def _pod_affinity_term(
     term: wire.PodAffinityTerm, namespace: str, labels: Mapping[str, str]
 ) -> PodAffinityTerm:
-    selector = _label_selector(term.label_selector)
+    selector = label_selector(term.label_selector)
     if selector is not None:
         merged = [
             *selector.requirements,
@@ -108,7 +108,7 @@ def _pod_affinity_term(
         topology_key=term.topology_key,
         selector=selector,
         namespaces=(namespace,) if names_none else tuple(term.namespaces or ()),
-        namespace_selector=_label_selector(term.namespace_selector),
+        namespace_selector=label_selector(term.namespace_selector),
     )
 
 
@@ -118,7 +118,7 @@ def _label_keys(
     return (Requirement(key, operator, (labels[key],)) for key in keys or () if key in labels)
 
 
-def _label_selector(selector: wire.LabelSelector | None) -> LabelSelector | None:
+def label_selector(selector: wire.LabelSelector | None) -> LabelSelector | None:
     if selector is None:
         return None
     labels = (selector.match_labels or {}).items()

@@ -16,6 +16,11 @@ from rebalancer.cluster.infrastructure import (
     convert_volume,
 )
 from rebalancer.cluster.kinds import Kind
+from rebalancer.cluster.limits import (
+    convert_disruption_budget,
+    convert_limit_range,
+    convert_quota,
+)
 from rebalancer.cluster.pods import PodConverter
 from rebalancer.cluster.virtual_machines import (
     KubeVirtSettings,
@@ -25,12 +30,15 @@ from rebalancer.cluster.virtual_machines import (
 )
 from rebalancer.errors import ClusterError, UnreadableObjectError
 from rebalancer.model.objects import (
+    LimitRange,
     Migration,
     Namespace,
     Node,
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
+    PodDisruptionBudget,
+    ResourceQuota,
     VirtualMachineInstance,
 )
 
@@ -43,6 +51,9 @@ Object = (
     | PersistentVolumeClaim
     | PersistentVolume
     | Namespace
+    | ResourceQuota
+    | LimitRange
+    | PodDisruptionBudget
 )
 
 
@@ -67,6 +78,9 @@ class ObjectDecoder:
             kinds.CLAIM: convert_claim,
             kinds.VOLUME: convert_volume,
             kinds.NAMESPACE: convert_namespace,
+            kinds.QUOTA: convert_quota,
+            kinds.LIMIT_RANGE: convert_limit_range,
+            kinds.DISRUPTION_BUDGET: convert_disruption_budget,
         }
 
     def decode(self, kind: Kind, data: bytes | Raw, place: str) -> Object:
@@ -138,6 +152,9 @@ _SHAPES: Mapping[Kind, Any] = {
     kinds.CLAIM: wire.PersistentVolumeClaim,
     kinds.VOLUME: wire.PersistentVolume,
     kinds.NAMESPACE: wire.Namespace,
+    kinds.QUOTA: wire.ResourceQuota,
+    kinds.LIMIT_RANGE: wire.LimitRange,
+    kinds.DISRUPTION_BUDGET: wire.PodDisruptionBudget,
 }
 _OBJECTS: Mapping[Kind, Decoder[Any]] = {kind: Decoder(shape) for kind, shape in _SHAPES.items()}
 _PAGES: Mapping[Kind, Decoder[Any]] = {

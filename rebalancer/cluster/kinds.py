@@ -26,6 +26,9 @@ POD = Kind("Pod", "", "pods")
 CLAIM = Kind("PersistentVolumeClaim", "", "persistentvolumeclaims")
 VOLUME = Kind("PersistentVolume", "", "persistentvolumes")
 NAMESPACE = Kind("Namespace", "", "namespaces")
+QUOTA = Kind("ResourceQuota", "", "resourcequotas")
+LIMIT_RANGE = Kind("LimitRange", "", "limitranges")
+DISRUPTION_BUDGET = Kind("PodDisruptionBudget", "policy", "poddisruptionbudgets")
 KUBEVIRT = Kind("KubeVirt", "kubevirt.io", "kubevirts")
 VMI = Kind("VirtualMachineInstance", "kubevirt.io", "virtualmachineinstances")
 MIGRATION = Kind(
@@ -33,6 +36,18 @@ MIGRATION = Kind(
 )
 LEASE = Kind("Lease", "coordination.k8s.io", "leases")
 
-SNAPSHOT_KINDS = (KUBEVIRT, NAMESPACE, VOLUME, CLAIM, NODE, MIGRATION, VMI, POD)
+SNAPSHOT_KINDS = (
+    KUBEVIRT,
+    NAMESPACE,
+    LIMIT_RANGE,
+    DISRUPTION_BUDGET,
+    VOLUME,
+    CLAIM,
+    NODE,
+    QUOTA,
+    MIGRATION,
+    VMI,
+    POD,
+)
 """What a snapshot is made of, in the order in which it is read. Pods come last: a migration that
 starts meanwhile then shows as a second launcher pod, which bars its VM, not as free room."""

@@ -453,7 +453,7 @@ class KubeVirt(Object):
     spec: KubeVirtSpec | None = None
 
 
-# Storage and namespaces
+# Storage and what namespaces hold
 
 
 class ClaimSpec(Wire):
@@ -478,6 +478,53 @@ class PersistentVolume(Object):
 
 class Namespace(Object):
     pass
+
+
+class ScopeRequirement(Wire):
+    scope_name: str
+    operator: Operator
+    values: list[str] | None = None
+
+
+class ScopeSelector(Wire):
+    match_expressions: list[ScopeRequirement] | None = None
+
+
+class QuotaSpec(Wire):
+    hard: Quantities | None = None
+    scopes: list[str] | None = None
+    scope_selector: ScopeSelector | None = None
+
+
+class QuotaStatus(Wire):
+    used: Quantities | None = None
+
+
+class ResourceQuota(Object):
+    spec: QuotaSpec | None = None
+    status: QuotaStatus | None = None
+
+
+class LimitRangeItem(Wire):
+    type: str | None = None
+    max: Quantities | None = None
+    default: Quantities | None = None
+
+
+class LimitRangeSpec(Wire):
+    limits: list[LimitRangeItem] | None = None
+
+
+class LimitRange(Object):
+    spec: LimitRangeSpec | None = None
+
+
+class DisruptionBudgetSpec(Wire):
+    selector: LabelSelector | None = None
+
+
+class PodDisruptionBudget(Object):
+    spec: DisruptionBudgetSpec | None = None
 
 
 # Lists and documents

@@ -13,6 +13,9 @@ CPU_FEATURE = "cpu-feature.node.kubevirt.io/"
 EVEN_PARITY = "alpha.kubevirt.io/EmulatorThreadCompleteToEvenParity"
 """On a VMI with an isolated emulator thread: its CPUs are made an even number."""
 
+AUTO_MEMORY_LIMITS_RATIO = "alpha.kubevirt.io/auto-memory-limits-ratio"
+"""On a namespace: memory limits that KubeVirt puts in are this many times the request."""
+
 PREFER_NO_EVICTION = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
 EVICTION_IN_PROGRESS = "descheduler.alpha.kubernetes.io/eviction-in-progress"
 

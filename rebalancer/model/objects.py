@@ -272,6 +272,46 @@ class Namespace(Struct, frozen=True):
     labels: Mapping[str, str] = EMPTY
 
 
+class ScopeRequirement(Struct, frozen=True):
+    """A scope of a quota: it only counts pods of which this holds."""
+
+    scope: str
+    operator: Operator = "Exists"
+    values: tuple[str, ...] = ()
+
+
+class ResourceQuota(Struct, frozen=True):
+    """Keys as in `spec.hard`: `requests.memory`, `limits.cpu`, `count/pods` and so on."""
+
+    namespace: str
+    name: str
+    hard: Amounts
+    used: Amounts = {}
+    """Keys that it lacks have not been counted yet."""
+    scopes: tuple[ScopeRequirement, ...] = ()
+
+
+class LimitRangeItem(Struct, frozen=True):
+    type: str
+    max: Amounts = {}
+    default_limit: Amounts = {}
+
+
+class LimitRange(Struct, frozen=True):
+    namespace: str
+    name: str
+    items: tuple[LimitRangeItem, ...] = ()
+
+
+class PodDisruptionBudget(Struct, frozen=True):
+    namespace: str
+    name: str
+    selector: LabelSelector | None = None
+    """None selects nothing."""
+    is_of_kubevirt: bool = False
+    """KubeVirt itself made it for one VMI; releases before v1.4 do."""
+
+
 class LauncherConfiguration(Struct, frozen=True):
     """What of the KubeVirt CR bears on launcher pods and on who may move a VM.
 

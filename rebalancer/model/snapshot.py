@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from rebalancer.model.objects import (
     LauncherConfiguration,
+    LimitRange,
     Migration,
     MigrationConfiguration,
     Namespace,
@@ -19,6 +20,8 @@ from rebalancer.model.objects import (
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
+    PodDisruptionBudget,
+    ResourceQuota,
     VirtualMachineInstance,
 )
 
@@ -34,6 +37,9 @@ class Snapshot(Struct, frozen=True, dict=True):
     claims: tuple[PersistentVolumeClaim, ...] = ()
     volumes: tuple[PersistentVolume, ...] = ()
     namespaces: tuple[Namespace, ...] = ()
+    quotas: tuple[ResourceQuota, ...] = ()
+    limit_ranges: tuple[LimitRange, ...] = ()
+    disruption_budgets: tuple[PodDisruptionBudget, ...] = ()
     migration_configuration: MigrationConfiguration = MigrationConfiguration()
     launcher_configuration: LauncherConfiguration = LauncherConfiguration()
     missing: tuple[str, ...] = ()
@@ -66,6 +72,14 @@ class Snapshot(Struct, frozen=True, dict=True):
     @cached_property
     def labels_by_namespace(self) -> Mapping[str, Mapping[str, str]]:
         return {namespace.name: namespace.labels for namespace in self.namespaces}
+
+    @cached_property
+    def quotas_by_namespace(self) -> Mapping[str, tuple[ResourceQuota, ...]]:
+        return _grouped((quota.namespace, quota) for quota in self.quotas)
+
+    @cached_property
+    def limit_ranges_by_namespace(self) -> Mapping[str, tuple[LimitRange, ...]]:
+        return _grouped((limits.namespace, limits) for limits in self.limit_ranges)
 
     @cached_property
     def launchers_by_vmi(self) -> Mapping[str, tuple[Pod, ...]]:

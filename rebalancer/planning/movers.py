@@ -98,7 +98,9 @@ def refusal_of(
         vmi,
         snapshot,
         failure_backoff_seconds=context.execution.failure_backoff_seconds,
+        cooldown_seconds=context.execution.cooldown_seconds,
         may_move_reluctant=context.cost.prefer_no_eviction_seconds is not None,
+        checks_quotas=context.execution.budget.check_quotas,
     )
 
 
