@@ -1,5 +1,7 @@
 """Where one VM could go, and for every other node everything that bars it."""
 
+from difflib import get_close_matches
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -27,7 +29,7 @@ class Explanation(Struct, frozen=True):
     requests: dict[str, int]
     """What the pod (the next one, for a VM that runs) asks for."""
     node: str
-    """Where the VM runs, empty while it is pending."""
+    """Where the VM is, empty while it is pending."""
     scheduler_message: str
     refusal: Refusal | None
     """Why a running VM may not be moved at all."""
@@ -37,21 +39,22 @@ class Explanation(Struct, frozen=True):
 def find_vmi(snapshot: Snapshot, name: str) -> VirtualMachineInstance:
     """The VMI called `namespace/name`, or `name` where only one namespace has one of that name.
 
-    Raises: InputError that lists what there is instead.
+    Raises: InputError that says which names are meant, or come close.
     """
-    if "/" in name:
-        matches = [vmi for vmi in snapshot.vmis if str(vmi.key) == name]
-    else:
-        matches = [vmi for vmi in snapshot.vmis if vmi.name == name]
+    by_name: dict[str, list[VirtualMachineInstance]] = {}
+    for vmi in snapshot.vmis:
+        for known in (vmi.name, str(vmi.key)):
+            by_name.setdefault(known, []).append(vmi)
+    matches = by_name.get(name, [])
     if len(matches) == 1:
         return matches[0]
     if matches:
-        keys = ", ".join(str(vmi.key) for vmi in matches)
-        raise InputError(f"VirtualMachineInstance {name} is not one but several: {keys}")
-    raise InputError(
-        f"VirtualMachineInstance {name} is not in the cluster; it has {len(snapshot.vmis)} others"
-        " (name one as NAMESPACE/NAME)"
-    )
+        keys = ", ".join(sorted(str(vmi.key) for vmi in matches))
+        raise InputError(f"VirtualMachineInstance {name} could be any of these, name one: {keys}")
+    close = get_close_matches(name, by_name, n=1)
+    hint = f"; did you mean {close[0]}?" if close else ""
+    count = len(snapshot.vmis)
+    raise InputError(f"VirtualMachineInstance {name} is none of the {count} there are{hint}")
 
 
 def explain_vmi(
@@ -61,29 +64,33 @@ def explain_vmi(
 
     Raises: InputError if the VM has no launcher pod to ask about.
     """
-    launchers = snapshot.launchers_by_vmi.get(vmi.uid, ())
-    if not launchers:
-        raise InputError(
-            f"VirtualMachineInstance {vmi.key} (phase {vmi.phase}) has no launcher pod to explain"
-        )
-    pod = launchers[0]
+    pod = _launcher(snapshot, vmi)
     source = snapshot.node_by_name.get(pod.node_name or "")
     asked = target_pod(vmi, pod, snapshot) if source else pod
     return Explanation(
         vmi=vmi.key,
         pod=pod.name,
         requests=dict(asked.requests),
-        node=source.name if source else "",
+        node=pod.node_name or "",
         scheduler_message=pod.unschedulable_message,
-        refusal=refusal_of(vmi, snapshot, context) if source else None,
-        nodes=_answers(snapshot, asked, source.name if source else ""),
+        refusal=refusal_of(vmi, snapshot, context) if pod.node_name else None,
+        nodes=_answers(snapshot, asked, pod.node_name or ""),
     )
 
 
+def _launcher(snapshot: Snapshot, vmi: VirtualMachineInstance) -> Pod:
+    """The pod that the VM runs in or waits in, not the one that a migration is taking it to."""
+    launchers = snapshot.launchers_by_vmi.get(vmi.uid, ())
+    if not launchers:
+        raise InputError(
+            f"VirtualMachineInstance {vmi.key} (phase {vmi.phase}) has no launcher pod to explain"
+        )
+    return min(launchers, key=lambda pod: (pod.node_name != vmi.node_name, str(pod.created_at)))
+
+
 def _answers(snapshot: Snapshot, pod: Pod, own_node: str) -> tuple[NodeAnswer, ...]:
-    state = ClusterState(_without(snapshot, pod))
-    feasibility = evaluate(pod, state)
-    own = Reason("own-node", "the VM runs here", node=own_node)
+    feasibility = evaluate(pod, ClusterState(_without(snapshot, pod)))
+    own = Reason("own-node", "the VM is here", node=own_node)
     return tuple(
         NodeAnswer(node.name, (own,) if node.name == own_node else feasibility.reasons(index))
         for index, node in enumerate(snapshot.nodes)

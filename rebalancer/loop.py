@@ -11,7 +11,7 @@ from rebalancer.cluster.protocols import Cluster
 from rebalancer.errors import ClusterError
 from rebalancer.execution.events import Event, Listener
 from rebalancer.execution.executor import Tools, execute
-from rebalancer.execution.holds import hold_of, left_over
+from rebalancer.execution.holds import holds_for, holds_of, left_over
 from rebalancer.execution.outcome import Ending, GoalOutcome
 from rebalancer.model.objects import ObjectKey
 from rebalancer.model.plan import MOVES_UNDER_WAY, Goal, Plan, Subject, Verdict
@@ -106,12 +106,21 @@ class _Cycle:
         if goal.verdict is Verdict.WAITING:
             return any(reason.code == MOVES_UNDER_WAY for reason in goal.reasons)
         if goal.verdict is Verdict.FITS:
-            return hold_of(goal, snapshot) is not None
+            return bool(holds_of(goal, snapshot))
         return goal.verdict is Verdict.PLANNED
 
     def _clear_holds(self, goals: Sequence[Goal], plan: Plan, snapshot: Snapshot) -> None:
+        moves = {move.id: move for move in plan.moves}
+        wanted = [
+            hold
+            for goal in goals
+            for hold in holds_for(
+                goal, [moves[i] for i in goal.move_ids], snapshot, self.tools.context
+            )
+        ]
+        adopted = [goal for goal in goals if not goal.move_ids]
         namespace = self.tools.context.execution.namespace
-        for key in left_over(snapshot, goals, plan.moves, namespace):
+        for key in left_over(snapshot, adopted, wanted, namespace):
             try:
                 self.tools.cluster.delete_hold(key)
                 self._tell("hold-cleared", str(key), "was left over from an earlier run")

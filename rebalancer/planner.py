@@ -39,36 +39,44 @@ def make_plan(
     for active in strategies:
         if active.mode is Mode.OFF:
             continue
-        with _tracer.start_as_current_span(f"strategy {active.strategy.name}") as span:
+        name = active.strategy.name
+        span = f"strategy {name}"
+        with _tracer.start_as_current_span(span, attributes={"rebalancer.strategy": name}):
             for proposed in active.strategy.propose(outlook, active.settings, context):
-                proposal = _checked(proposed, outlook)
+                proposal = _checked(_signed(proposed, name), outlook)
                 proposals.append(proposal)
                 outlook = with_proposal(outlook, proposal)
-            span.set_attribute("rebalancer.strategy", active.strategy.name)
     return _joined(proposals, snapshot)
+
+
+def _signed(proposal: Proposal, strategy: str) -> Proposal:
+    """Its goal says whose it is and which moves are its own, whatever the strategy wrote there."""
+    move_ids = tuple(move.id for move in proposal.moves)
+    return replace(proposal, goal=replace(proposal.goal, strategy=strategy, move_ids=move_ids))
 
 
 def _checked(proposal: Proposal, snapshot: Snapshot) -> Proposal:
     """The proposal itself, or without its moves where carrying them out would break a rule."""
-    named = replace(
-        proposal,
-        goal=replace(proposal.goal, move_ids=tuple(move.id for move in proposal.moves)),
-    )
-    if proposal.goal.verdict is not Verdict.PLANNED:
-        return named
-    broken = checker.violations(snapshot, [named.goal], named.moves)
+    broken = _broken_rules(proposal, snapshot)
     if not broken:
-        return named
-    reasons = tuple(Reason("plan-rejected", text) for text in broken)
+        return proposal
     goal = replace(
         proposal.goal,
         verdict=Verdict.UNPROVEN,
-        reasons=reasons,
+        reasons=tuple(Reason("plan-rejected", text) for text in broken),
         node="",
         cost=None,
         proven=False,
+        move_ids=(),
     )
     return Proposal(goal, refused=proposal.refused)
+
+
+def _broken_rules(proposal: Proposal, snapshot: Snapshot) -> list[str]:
+    goal, moves = proposal.goal, proposal.moves
+    if goal.verdict is Verdict.PLANNED:
+        return checker.violations(snapshot, [goal], moves)
+    return [f"a goal that is {goal.verdict} cannot have moves"] if moves else []
 
 
 def _joined(proposals: Sequence[Proposal], snapshot: Snapshot) -> Plan:
@@ -83,13 +91,14 @@ def _joined(proposals: Sequence[Proposal], snapshot: Snapshot) -> Plan:
         node_count=len(snapshot.nodes),
         pod_count=len(snapshot.pods),
         vmi_count=len(snapshot.vmis),
+        missing=snapshot.missing,
     )
 
 
 def _plan_id(goals: Sequence[Goal], moves: Sequence[Move]) -> str:
     """A name made of what is planned, so that it is the same wherever the plan was made."""
     content = (
-        [(goal.strategy, str(goal.subject), goal.verdict, goal.node) for goal in goals],
-        [(move.id, move.source, move.target, move.after) for move in moves],
+        [(goal.strategy, goal.subject, goal.verdict, goal.node) for goal in goals],
+        [(move.id, move.vmi_uid, move.source, move.target, move.after) for move in moves],
     )
     return hashlib.sha256(msgspec.json.encode(content)).hexdigest()[:12]

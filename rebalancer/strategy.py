@@ -42,7 +42,8 @@ def load_strategies() -> Mapping[str, Strategy]:
         except Exception as error:
             raise InputError(f"{origin} cannot be imported: {error}") from error
         if not isinstance(strategy, Strategy):
-            raise InputError(f"{origin} must be a rebalancer.strategy.Strategy")
+            found = type(strategy).__name__
+            raise InputError(f"{origin} must be a rebalancer.strategy.Strategy, not a {found}")
         if strategy.name != entry_point.name:
             raise InputError(f"{origin} calls itself {strategy.name}; both names must be the same")
         if strategy.name in strategies:

@@ -13,14 +13,16 @@ from rebalancer.cli.options import (
     PolicyOption,
 )
 from rebalancer.cli.setup import load_setup, open_source
-from rebalancer.cli.terminal import console
+from rebalancer.cli.terminal import show
 from rebalancer.explain import explain_vmi, find_vmi
 from rebalancer.report.explanation import explanation_document, explanation_tables
 from rebalancer.report.plan_json import to_json
 
 
 def explain(
-    vm: Annotated[str, typer.Argument(metavar="[NAMESPACE/]VM", help="Pending or running VM.")],
+    vm: Annotated[
+        str, typer.Argument(metavar="VM", help="NAME or NAMESPACE/NAME; pending or running.")
+    ],
     policy: PolicyOption = None,
     from_: FromOption = None,
     kubeconfig: KubeconfigOption = None,
@@ -34,5 +36,4 @@ def explain(
     if output is Output.JSON:
         typer.echo(to_json(explanation_document(explanation)))
         return
-    for part in explanation_tables(explanation):
-        console().print(part)
+    show(explanation_tables(explanation))

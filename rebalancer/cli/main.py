@@ -1,6 +1,7 @@
 """Entry point: commands, and errors to exit codes."""
 
 import sys
+from io import TextIOWrapper
 
 import typer
 
@@ -21,6 +22,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
+    pretty_exceptions_enable=False,  # they may show the values of variables, secrets among them
 )
 app.command()(demo)
 app.command()(plan)
@@ -32,8 +34,11 @@ app.add_typer(policy_app, name="policy")
 
 def main() -> None:
     """Runs the command; bad input ends with 2, everything else that fails with 1."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        # A character that the terminal's encoding lacks is shown as an escape, as on stderr.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        app()
+        app(prog_name="rebalancer")
     except RebalancerError as error:
         text = "\n".join(printable(line) for line in str(error).splitlines())
         console(sys.stderr).print(f"error: {text}", style="red", soft_wrap=True)

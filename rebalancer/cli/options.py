@@ -22,6 +22,7 @@ FromOption = Annotated[
     list[Path] | None,
     typer.Option(
         "--from",
+        metavar="PATH",
         help="Read files instead of a cluster: kubectl lists, folders, must-gather; - for stdin."
         " May be given several times.",
     ),

@@ -14,7 +14,7 @@ from rebalancer.cli.options import (
     PolicyOption,
 )
 from rebalancer.cli.setup import load_setup, open_source
-from rebalancer.cli.terminal import console
+from rebalancer.cli.terminal import show
 from rebalancer.loop import CycleResult
 from rebalancer.planner import make_plan
 from rebalancer.report.plan_json import plan_document, to_json
@@ -31,7 +31,7 @@ def plan(
         bool,
         typer.Option(
             "--detailed-exitcode",
-            help="Exit with 3 if there are migrations to do, with 4 if a goal cannot be met.",
+            help="Exit with 3 if there are migrations to do, with 4 if a goal is not met.",
         ),
     ] = False,
 ) -> None:
@@ -42,8 +42,7 @@ def plan(
     if output is Output.JSON:
         typer.echo(to_json(plan_document(made)))
     else:
-        for part in plan_tables(made, snapshot):
-            console().print(part)
+        show(plan_tables(made, snapshot))
     if detailed_exitcode:
         if made.moves:
             raise typer.Exit(exit_codes.PLAN_EXISTS)

@@ -17,10 +17,11 @@ from rebalancer.cli.options import (
     PolicyOption,
 )
 from rebalancer.cli.setup import load_setup, open_cluster, tracing
-from rebalancer.cli.terminal import console
+from rebalancer.cli.terminal import console, show
 from rebalancer.loop import run_cycle
 from rebalancer.report.events import EventLines
 from rebalancer.report.plan_json import result_document, to_json
+from rebalancer.report.result_tables import result_tables
 
 
 def run(
@@ -37,6 +38,8 @@ def run(
         result = run_cycle(cluster, setup.strategies, setup.context, listener, stop.is_set)
     if output is Output.JSON:
         typer.echo(to_json(result_document(result)))
+    else:
+        show(result_tables(result))
     if result.unmet():
         raise typer.Exit(exit_codes.GOAL_UNMET)
 

@@ -4,8 +4,8 @@ It starts from a snapshot and reacts as kube-scheduler, kubelet, virt-api and vi
 Nothing in it is random: the same calls give the same course of events.
 """
 
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timedelta
 from uuid import NAMESPACE_OID, uuid5
 
@@ -118,11 +118,10 @@ class SimulatedCluster:
                 self._settle()
             self._world.touched.clear()
 
-    @contextmanager
-    def leadership(self) -> Iterator[Leadership]:
+    def leadership(self) -> AbstractContextManager[Leadership]:
         """Granted to everybody who asks."""
         self._leadership = SimulatedLeadership()
-        yield self._leadership
+        return nullcontext(self._leadership)
 
     def now(self) -> datetime:
         return self._agenda.now

@@ -14,7 +14,7 @@ from rebalancer.errors import ClusterError, ConflictError, RefusedError
 from rebalancer.execution.budget import Budget
 from rebalancer.execution.events import Event, Listener
 from rebalancer.execution.goal_run import GoalRun
-from rebalancer.execution.holds import hold_for, hold_of
+from rebalancer.execution.holds import holds_for, holds_of
 from rebalancer.execution.migration_request import migration_request
 from rebalancer.execution.move_run import MoveRun
 from rebalancer.execution.outcome import Ending, GoalOutcome
@@ -22,7 +22,6 @@ from rebalancer.execution.recheck import is_pending, surprise
 from rebalancer.model.plan import Goal, Plan
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.context import PlanningContext
-from rebalancer.policy.model import HoldKind
 
 _LOOK_SECONDS = 5.0
 """Longest time between two looks, should no change be noticed; a guess, and cheap."""
@@ -77,7 +76,7 @@ class _Execution:
         while self._open() and not self.tools.should_stop():
             self._look()
             self._start_moves()
-            if self._open():
+            if self._open() and not any(goal.is_to_settle for goal in self._open()):
                 vmis = {run.move.vmi for goal in self._open() for run in goal.moves}
                 vmis |= {goal.vmi_key for goal in self._open()}
                 self.tools.cluster.wait_for_change(vmis, _LOOK_SECONDS)
@@ -90,7 +89,7 @@ class _Execution:
         return [run for run in self.runs if run.outcome is None]
 
     def _admit(self, goal: GoalRun) -> None:
-        """Begins a goal: only if all of it may be carried out, and once its node is held."""
+        """Begins a goal: only if all of it may be carried out, and once its nodes are held."""
         limit = self.tools.context.execution.budget.max_per_cycle
         left = limit - self.started - sum(len(g.moves) for g in self.runs if g.is_admitted)
         if len(goal.moves) > left:
@@ -102,24 +101,25 @@ class _Execution:
             )
             return
         goal.is_admitted = True
-        goal.hold = hold_of(goal.goal, self.snapshot)
-        if not goal.moves or self.tools.context.execution.hold.kind is HoldKind.NONE:
-            return
+        goal.holds = holds_of(goal.goal, self.snapshot)
         try:
             self._hold(goal)
         except RefusedError as error:
-            self._end(goal, Ending.NOT_STARTED, f"its node cannot be held: {error}")
+            self._end(goal, Ending.NOT_STARTED, f"its nodes cannot be held: {error}")
         except ClusterError as error:
             # It may exist all the same; the next round finds it, and so does not make a second.
-            message = f"it is not known whether its node is held: {error}"
+            message = f"it is not known whether its nodes are held: {error}"
             self._end(goal, Ending.DROPPED, message)
 
     def _hold(self, goal: GoalRun) -> None:
+        """Makes the holds that are not there: all at first, later those that were preempted."""
         moves = [run.move for run in goal.moves]
-        wanted = hold_for(goal.goal, moves, self.snapshot, self.tools.context)
-        self.tools.cluster.create_hold(wanted)
-        goal.hold = wanted.key
-        self._tell("held", str(goal.goal.subject), f"node {wanted.node_name} is held for it")
+        for wanted in holds_for(goal.goal, moves, self.snapshot, self.tools.context):
+            if wanted.key not in self.snapshot.pod_by_key:
+                self.tools.cluster.create_hold(wanted)
+                self._tell("held", str(goal.goal.subject), f"node {wanted.node_name} is held")
+            if wanted.key not in goal.holds:
+                goal.holds.append(wanted.key)
 
     def _look(self) -> None:
         """Reads what concerns the open goals, and takes it in."""
@@ -133,8 +133,8 @@ class _Execution:
             self._observe(goal)
             if goal.outcome is not None:
                 self._conclude(goal, goal.outcome)
-            elif goal.moves and is_pending(goal.goal, self.snapshot):
-                self._keep_hold(goal)
+            elif is_pending(goal.goal, self.snapshot):
+                self._keep_holds(goal)
 
     def _observe(self, goal: GoalRun) -> None:
         phases = {run: run.phase for run in goal.moves}
@@ -145,26 +145,23 @@ class _Execution:
             elif run.phase != phases[run]:
                 self._tell("phase", str(run.move.vmi), f"its migration is {run.phase}")
 
-    def _keep_hold(self, goal: GoalRun) -> None:
-        """Makes a hold again that has gone: a pod of higher priority may have preempted it."""
-        if goal.hold is None or goal.hold in self.snapshot.pod_by_key:
-            return
+    def _keep_holds(self, goal: GoalRun) -> None:
         try:
             self._hold(goal)
         except ClusterError as error:
-            goal.drop(f"its node is no longer held: {error}")
+            goal.drop(f"its nodes are no longer held: {error}")
 
     def _end(self, goal: GoalRun, ending: Ending, message: str) -> None:
         self._conclude(goal, goal.end(ending, message))
 
     def _conclude(self, goal: GoalRun, outcome: GoalOutcome) -> None:
-        """Lets the node go, and tells how the goal has ended."""
-        if goal.hold is not None:
+        """Lets the nodes go, and tells how the goal has ended."""
+        for hold in goal.holds:
             try:
-                self.tools.cluster.delete_hold(goal.hold)
+                self.tools.cluster.delete_hold(hold)
             except ClusterError as error:
                 # It ends by itself in time, and the next cycle deletes it.
-                self._tell("hold-left", str(goal.hold), f"cannot be deleted yet: {error}")
+                self._tell("hold-left", str(hold), f"cannot be deleted yet: {error}")
         self._tell(outcome.ending.value, str(outcome.subject), outcome.message)
 
     def _start_moves(self) -> None:

@@ -28,7 +28,7 @@ class GoalRun:
         self.goal = goal
         self.moves = [MoveRun(move, goal) for move in moves]
         self.is_admitted = False
-        self.hold: ObjectKey | None = None
+        self.holds: list[ObjectKey] = []
         self.dropped_because = ""
         self.room_since: datetime | None = None
         self.outcome: GoalOutcome | None = None
@@ -52,6 +52,11 @@ class GoalRun:
 
     def drop(self, why: str) -> None:
         self.dropped_because = self.dropped_because or why
+
+    @property
+    def is_to_settle(self) -> bool:
+        """Whether the next look will end it, so that there is nothing to wait for."""
+        return self.dropped_because != "" and not any(run.is_in_flight for run in self.moves)
 
     def observe(self, snapshot: Snapshot, bind_timeout_seconds: int) -> list[MoveRun]:
         """Takes in the present state; returns the moves that have ended by it."""

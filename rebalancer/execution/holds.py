@@ -1,6 +1,7 @@
 """The holds on nodes: which a goal needs, which it has, and which are left over."""
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable, Sequence
 
 from rebalancer.cluster.protocols import Hold
 from rebalancer.model.keys import GOAL_UID
@@ -8,27 +9,44 @@ from rebalancer.model.objects import ObjectKey, Pod
 from rebalancer.model.plan import Goal, Move
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.context import PlanningContext
+from rebalancer.planning.outlook import held_nodes
+from rebalancer.policy.model import HoldKind
 from rebalancer.scheduling.migration_deadline import deadline_seconds
+from rebalancer.scheduling.state import ClusterState
 
 
-def hold_for(
+def holds_for(
     goal: Goal, moves: Sequence[Move], snapshot: Snapshot, context: PlanningContext
-) -> Hold:
-    """The lock pod for a goal; VMs that its own moves bring to the node are let in."""
-    arriving = (move.vmi_uid for move in moves if move.target == goal.node)
+) -> list[Hold]:
+    """The lock pods that a goal needs while its moves are carried out; the landing node's first.
+
+    A node on the way that has no pod slot to spare for a lock goes without: should a newcomer
+    get its room, that shows before the next move, and is planned anew.
+    """
+    if not moves or context.execution.hold.kind is HoldKind.NONE:
+        return []
     pending = next(
         pod for pod in snapshot.launchers_by_vmi[goal.subject.uid] if pod.node_name is None
     )
-    return Hold(
-        name=f"hold-{goal.subject.uid}",
-        namespace=context.execution.namespace,
-        node_name=goal.node,
-        beneficiary_uid=goal.subject.uid,
-        admitted_uids=(goal.subject.uid, *arriving),
-        priority_class_name=pending.priority_class_name,
-        lifetime_seconds=_longest_seconds(moves, snapshot, context),
-        image=context.execution.hold.image,
-    )
+    return [
+        Hold(
+            name=f"hold-{goal.subject.uid}-{hashlib.sha256(node.encode()).hexdigest()[:8]}",
+            namespace=context.execution.namespace,
+            node_name=node,
+            beneficiary_uid=goal.subject.uid,
+            admitted_uids=admitted,
+            priority_class_name=pending.priority_class_name,
+            lifetime_seconds=_longest_seconds(moves, snapshot, context),
+            image=context.execution.hold.image,
+        )
+        for node, admitted in held_nodes(goal, moves).items()
+        if node == goal.node or _spare_slots(node, snapshot) > len(admitted)
+    ]
+
+
+def _spare_slots(node: str, snapshot: Snapshot) -> int:
+    state = ClusterState(snapshot)
+    return int(state.headroom("pods")[state.index[node]]) if node in state.index else 0
 
 
 def _longest_seconds(moves: Sequence[Move], snapshot: Snapshot, context: PlanningContext) -> int:
@@ -41,40 +59,34 @@ def _longest_seconds(moves: Sequence[Move], snapshot: Snapshot, context: Plannin
     )
 
 
-def hold_of(goal: Goal, snapshot: Snapshot) -> ObjectKey | None:
-    """The hold that an earlier run has left for the goal."""
-    pods = _locks(snapshot)
-    return next((pod.key for pod in pods if pod.labels[GOAL_UID] == goal.subject.uid), None)
+def holds_of(goal: Goal, snapshot: Snapshot) -> list[ObjectKey]:
+    """The holds that an earlier run has left for the goal."""
+    return [pod.key for pod in _locks(snapshot) if pod.labels[GOAL_UID] == goal.subject.uid]
 
 
 def left_over(
-    snapshot: Snapshot, goals: Sequence[Goal], moves: Sequence[Move], namespace: str
+    snapshot: Snapshot, adopted: Iterable[Goal], wanted: Iterable[Hold], namespace: str
 ) -> list[ObjectKey]:
-    """Holds of ours that none of these goals can use: for another goal or node, or too narrow."""
+    """Holds of ours that are neither for a goal that is adopted nor among those wanted now."""
+    adopted_uids = {goal.subject.uid for goal in adopted}
+    wanted_as = {(hold.key, hold.node_name, frozenset(hold.admitted_uids)) for hold in wanted}
     return [
         pod.key
         for pod in _locks(snapshot)
-        if pod.namespace == namespace and not any(_serves(pod, goal, moves) for goal in goals)
+        if pod.namespace == namespace
+        and pod.labels[GOAL_UID] not in adopted_uids
+        and (pod.is_finished or (pod.key, pod.node_name, _admitted(pod)) not in wanted_as)
     ]
 
 
-def _serves(lock: Pod, goal: Goal, moves: Sequence[Move]) -> bool:
-    if lock.labels[GOAL_UID] != goal.subject.uid:
-        return False
-    if not goal.node:
-        return True
-    arriving = {move.vmi_uid for move in moves if move.target == goal.node}
-    return lock.node_name == goal.node and arriving <= _admitted(lock)
-
-
-def _admitted(lock: Pod) -> set[str]:
-    return {
+def _admitted(lock: Pod) -> frozenset[str]:
+    return frozenset(
         uid
         for term in lock.pod_anti_affinity
         if term.selector
         for requirement in term.selector.requirements
         for uid in requirement.values
-    }
+    )
 
 
 def _locks(snapshot: Snapshot) -> list[Pod]:

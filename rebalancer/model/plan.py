@@ -111,3 +111,5 @@ class Plan(Struct, frozen=True):
     node_count: int = 0
     pod_count: int = 0
     vmi_count: int = 0
+    missing: tuple[str, ...] = ()
+    """Kinds of object that the plan was made without, as in `Snapshot`."""

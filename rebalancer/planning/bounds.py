@@ -26,32 +26,71 @@ def clearing_bounds(problem: FitProblem, may_leave: BoolArray) -> FloatArray:
         lack = problem.request[resource] - problem.headroom[:, resource]
         short = problem.landing & (lack > 0)
         gives = movers[problem.mover_release[movers, resource] > 0]
-        gain = problem.mover_release[gives, resource]
-        cost = problem.mover_cost[gives]
-        node = problem.mover_node[gives]
-        by_node = _fractional_cover(node, gain, cost, np.where(short, lack, 0))
-        any_number = _unbounded_cover(gain, cost, lack[short], problem.max_moves)
+        by_node = FractionalCover(problem, int(resource), gives).bounds(np.where(short, lack, 0))
+        any_number = _unbounded_cover(
+            problem.mover_release[gives, resource],
+            problem.mover_cost[gives],
+            lack[short],
+            problem.max_moves,
+        )
         bounds[short] = np.maximum(bounds[short], np.maximum(by_node[short], any_number))
     return bounds
 
 
-def _fractional_cover(node: IntArray, gain: IntArray, cost: IntArray, lack: IntArray) -> FloatArray:
-    """(n,) cheapest per unit first on each node, the last mover in part; 0 where nothing lacks."""
-    order = np.lexsort((cost / gain, node))
-    gains, costs, nodes = gain[order], cost[order], node[order]
-    starts = np.searchsorted(nodes, np.arange(len(lack)))
-    ends = np.searchsorted(nodes, np.arange(len(lack)), side="right")
-    given = np.concatenate([[0], np.cumsum(gains)])
-    spent = np.concatenate([[0], np.cumsum(costs)])
-    # The mover at which what the node's movers have given reaches what it lacks.
-    last = np.searchsorted(given, given[starts] + lack, side="left") - 1
-    bounds = np.zeros(len(lack))
-    reached = (lack > 0) & (last < ends)
-    at = last[reached]
-    part = (given[starts][reached] + lack[reached] - given[at]) / gains[at]
-    bounds[reached] = spent[at] - spent[starts][reached] + costs[at] * part
-    bounds[(lack > 0) & ~reached] = INFINITE
-    return bounds
+def chain_prices(problem: FitProblem, has_home: BoolArray, resource: int) -> IntArray:
+    """(m,) what making a home for each mover without one costs at least; 0 for the others.
+
+    The price is the fractional cover of what the cheapest node lacks for it in one resource. The
+    prices of several movers add up even if they go to one node: the cover's cost is convex in
+    what is lacking, and as no headroom is counted below 0, two together lack at least what each
+    lacks. In more than one resource at once that would not hold.
+    """
+    prices = np.zeros(problem.mover_count, np.int64)
+    homeless = np.flatnonzero(~has_home)
+    if not len(homeless):
+        return prices
+    everybody = np.flatnonzero(problem.mover_release[:, resource] > 0)
+    cover = FractionalCover(problem, resource, everybody)
+    kinds = problem.kinds()
+    headroom = np.maximum(problem.headroom[:, resource], 0)
+    for kind in np.unique(kinds[homeless]):
+        members = homeless[kinds[homeless] == kind]
+        lack = problem.mover_request[members[0], resource] - headroom
+        bounds = cover.bounds(np.maximum(lack, 0))
+        allowed = problem.allowed[problem.mover_class[members[0]]]
+        cheapest = bounds[allowed].min(initial=INFINITE)
+        prices[members] = NEVER if cheapest == INFINITE else int(cheapest)
+    return prices
+
+
+NEVER = 2**40
+"""Stands for infinite in whole numbers; more than any plan costs, and small enough to add up."""
+
+
+class FractionalCover:
+    """Movers by node, cheapest per unit of one resource first, to answer for any lack at once."""
+
+    def __init__(self, problem: FitProblem, resource: int, movers: IntArray) -> None:
+        gain, cost = problem.mover_release[movers, resource], problem.mover_cost[movers]
+        order = np.lexsort((cost / gain, problem.mover_node[movers]))
+        nodes = problem.mover_node[movers][order]
+        self.gain, self.cost = gain[order], cost[order]
+        self.starts = np.searchsorted(nodes, np.arange(problem.node_count))
+        self.ends = np.searchsorted(nodes, np.arange(problem.node_count), side="right")
+        self.given = np.concatenate([[0], np.cumsum(self.gain)])
+        self.spent = np.concatenate([[0], np.cumsum(self.cost)])
+
+    def bounds(self, lack: IntArray) -> FloatArray:
+        """(n,) cost of giving each node what it lacks, the last mover in part; 0 for no lack."""
+        # The mover at which what the node's movers have given reaches what it lacks.
+        last = np.searchsorted(self.given, self.given[self.starts] + lack, side="left") - 1
+        bounds = np.zeros(len(lack))
+        reached = (lack > 0) & (last < self.ends)
+        at, start = last[reached], self.starts[reached]
+        part = (self.given[start] + lack[reached] - self.given[at]) / self.gain[at]
+        bounds[reached] = self.spent[at] - self.spent[start] + self.cost[at] * part
+        bounds[(lack > 0) & ~reached] = INFINITE
+        return bounds
 
 
 def _unbounded_cover(gain: IntArray, cost: IntArray, lack: IntArray, max_moves: int) -> FloatArray:

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from rebalancer.model.objects import Amounts, Pod
 from rebalancer.model.plan import Goal, Move, Verdict
 from rebalancer.model.snapshot import Snapshot
+from rebalancer.planning.outlook import held_nodes
 from rebalancer.scheduling.feasibility import evaluate
 from rebalancer.scheduling.state import ClusterState
 from rebalancer.scheduling.target_pod import released_requests, target_pod
@@ -135,10 +136,13 @@ def _timings(moves: Sequence[Move]) -> Iterator[frozenset[str]]:
 
 def _trespassers(goals: Sequence[Goal], moves: Sequence[Move]) -> Iterator[str]:
     for goal in goals:
-        if goal.verdict is Verdict.PLANNED:
+        if goal.verdict is not Verdict.PLANNED:
+            continue
+        own = [move for move in moves if move.id in goal.move_ids]
+        for node in held_nodes(goal, own):
             for move in moves:
-                if move.target == goal.node and move.id not in goal.move_ids:
-                    yield f"{move.vmi} would go to {goal.node}, which is held for {goal.subject}"
+                if move.target == node and move not in own:
+                    yield f"{move.vmi} would go to {node}, which is held for {goal.subject}"
 
 
 def _unmet(snapshot: Snapshot, goals: Sequence[Goal]) -> Iterator[str]:

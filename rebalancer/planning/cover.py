@@ -60,7 +60,11 @@ def node_cover(problem: FitProblem, kinds: IntArray, node: int, movers: IntArray
     )
 
 
-def covers(node: NodeCover, max_moves: int) -> Iterator[tuple[float, tuple[int, ...] | None]]:
+Cover = tuple[float, tuple[int, ...] | None]
+"""What a set of movers costs at least, and the set, once it is whole."""
+
+
+def covers(node: NodeCover, max_moves: int) -> Iterator[Cover]:
     """Sets of movers that give what the node lacks, cheapest first, none with a useless member.
 
     Yields (cost, movers); where only a bound of what follows is known yet, movers is None, so

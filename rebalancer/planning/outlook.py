@@ -1,5 +1,7 @@
 """The cluster as a later goal must see it once a proposal has been accepted."""
 
+from collections.abc import Mapping, Sequence
+
 from msgspec.structs import replace
 
 from rebalancer.model.keys import CREATED_BY, HOSTNAME
@@ -10,13 +12,13 @@ from rebalancer.model.objects import (
     PodAffinityTerm,
     Requirement,
 )
-from rebalancer.model.plan import Move, Proposal
+from rebalancer.model.plan import Goal, Move, Proposal
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.scheduling.target_pod import target_pod
 
 
 def with_proposal(snapshot: Snapshot, proposal: Proposal) -> Snapshot:
-    """Every move is under way, its room taken on both nodes, and the landing node is held.
+    """Every move is under way, its room taken on both nodes, and the nodes with new room are held.
 
     What the moves will free counts for nothing, so a later goal's moves never wait for these.
     """
@@ -26,17 +28,32 @@ def with_proposal(snapshot: Snapshot, proposal: Proposal) -> Snapshot:
     pending = next(
         pod for pod in snapshot.launchers_by_vmi[goal.subject.uid] if pod.node_name is None
     )
-    held = snapshot.with_pod_on(pending, goal.node)
-    admitted = (goal.subject.uid, *(move.vmi_uid for move in proposal.moves))
-    return replace(
-        held,
-        pods=(
-            *held.pods,
-            *(_arriving(snapshot, move) for move in proposal.moves),
-            lock_pod(f"hold-{goal.subject.uid}", goal.node, admitted),
-        ),
-        migrations=(*held.migrations, *(_under_way(move) for move in proposal.moves)),
+    bound = snapshot.with_pod_on(pending, goal.node)
+    locks = (
+        lock_pod(f"hold-{goal.subject.uid}-{node}", node, admitted)
+        for node, admitted in held_nodes(goal, proposal.moves).items()
     )
+    return replace(
+        bound,
+        pods=(*bound.pods, *(_arriving(snapshot, move) for move in proposal.moves), *locks),
+        migrations=(*bound.migrations, *(_under_way(move) for move in proposal.moves)),
+    )
+
+
+def held_nodes(goal: Goal, moves: Sequence[Move]) -> Mapping[str, tuple[str, ...]]:
+    """The nodes where room that moves free must be kept, each with the VMIs that it is for.
+
+    These are the goal's own node, and every node at which a move arrives that waits for others to
+    leave; whatever else the goal's moves bring there is let in as well.
+    """
+    nodes = dict.fromkeys([goal.node, *(move.target for move in moves if move.after)])
+    return {
+        node: (
+            *((goal.subject.uid,) if node == goal.node else ()),
+            *(move.vmi_uid for move in moves if move.target == node),
+        )
+        for node in nodes
+    }
 
 
 def lock_pod(name: str, node_name: str, admitted_uids: tuple[str, ...]) -> Pod:

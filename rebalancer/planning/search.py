@@ -1,8 +1,8 @@
 """First stage: best-first search over nodes for sets of movers that go into present room.
 
-Every node has a lower bound (what must leave it, fractionally); the cheapest set is looked for
-where the bound is lowest, and the search ends when no bound is below the best plan found. What
-only chains of moves could reach is kept as a bound, for the second stage to close.
+Every node has a lower bound (what must leave it); the cheapest set is looked for where the bound
+is lowest, and the search ends when no bound is below the best plan found. What only chains of
+moves could reach is kept as a bound, for the second stage to close.
 """
 
 import heapq
@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rebalancer.planning.bounds import clearing_bounds
-from rebalancer.planning.cover import covers, node_cover
+from rebalancer.planning.bounds import NEVER, FloatArray, chain_prices, clearing_bounds
+from rebalancer.planning.cover import Cover, covers, node_cover
 from rebalancer.planning.placing import PlacingLimitError, place
 from rebalancer.planning.problem import INFINITE, FitProblem, Outcome, Solution
 from rebalancer.scheduling.state import BoolArray, IntArray
@@ -53,47 +53,64 @@ _NOBODY = np.empty(0, np.int64)
 
 
 class _Search:
-    """State of one search: the best plan so far, and what plans with chains cost at least."""
+    """State of one search: the best plan so far, and what plans with chains cost at least.
+
+    A mover without a home is not left out but made dearer by what a home for it costs at least,
+    so that a set with one in it tells what a chain could do at best.
+    """
 
     def __init__(self, problem: FitProblem, has_home: BoolArray) -> None:
         self.problem = problem
         self.has_home = has_home
         self.kinds = problem.kinds()
         self.movers = movers_by_node(problem)
-        self.chain_cost = int(problem.mover_cost[has_home].min())
+        self.chain_cost = int(problem.mover_cost.min())
         self.best: Solution | None = None
-        everybody = np.ones(problem.mover_count, np.bool_)
-        self.chain_bound = float(clearing_bounds(problem, everybody).min()) + self.chain_cost
+        self.chain_bound = INFINITE
+        self.priced, self.bounds = self._dearest()
+
+    def _dearest(self) -> tuple[FitProblem, FloatArray]:
+        """The problem with chains priced by the resource that bounds highest, and the bounds."""
+        everybody = np.ones(self.problem.mover_count, np.bool_)
+        candidates = []
+        for resource in map(int, np.flatnonzero(self.problem.request > 0)):
+            prices = chain_prices(self.problem, self.has_home, resource)
+            priced = self.problem._replace(mover_cost=self.problem.mover_cost + prices)
+            candidates.append((priced, clearing_bounds(priced, everybody)))
+        return max(candidates, key=lambda candidate: float(candidate[1].min()))
 
     def run(self) -> Outcome:
-        bounds = clearing_bounds(self.problem, self.has_home)
-        heap = [(float(bounds[i]), int(i), self._covers(int(i))) for i in np.argsort(bounds)]
-        heap = [entry for entry in heap if entry[0] < INFINITE]
+        heap = [(float(self.bounds[i]), int(i)) for i in np.flatnonzero(self.bounds < INFINITE)]
         heapq.heapify(heap)
+        covers_of: dict[int, Iterator[Cover]] = {}
         steps = 0
         while heap and heap[0][0] < self._limit and steps < _MAX_STEPS:
             steps += 1
-            known, node, candidates = heapq.heappop(heap)
+            known, node = heapq.heappop(heap)
+            # Laid out only once the node's turn comes, which for most nodes is never.
+            candidates = covers_of.setdefault(node, self._covers(node))
             bound, movers = next(candidates, (INFINITE, None))
             if movers is not None:
-                self._try(node, movers)
+                self._try(node, movers, bound)
             if bound < INFINITE:
-                heapq.heappush(heap, (max(known, bound), node, candidates))
+                heapq.heappush(heap, (max(known, bound), node))
         open_bound = heap[0][0] if heap else INFINITE
         return Outcome(self.best, min(open_bound, self.chain_bound)).normalised()
 
     @property
     def _limit(self) -> float:
-        return self.best.cost if self.best else INFINITE
+        """Nothing that costs as much is of interest: neither plans nor bounds."""
+        return min(self.best.cost if self.best else INFINITE, NEVER)
 
-    def _covers(self, node: int) -> Iterator[tuple[float, tuple[int, ...] | None]]:
-        """Laid out only once the node's turn comes, which for most nodes is never."""
-        here = self.movers.get(node, _NOBODY)
-        cover = node_cover(self.problem, self.kinds, node, here[self.has_home[here]])
+    def _covers(self, node: int) -> Iterator[Cover]:
+        cover = node_cover(self.priced, self.kinds, node, self.movers.get(node, _NOBODY))
         yield from covers(cover, self.problem.max_moves)
 
-    def _try(self, node: int, movers: tuple[int, ...]) -> None:
+    def _try(self, node: int, movers: tuple[int, ...], bound: float) -> None:
         cost = int(self.problem.mover_cost[list(movers)].sum())
+        if not self.has_home[list(movers)].all():
+            self.chain_bound = min(self.chain_bound, max(bound, cost + self.chain_cost))
+            return
         try:
             moves = place(self.problem, movers, node)
         except PlacingLimitError:

@@ -9,7 +9,7 @@ from rich.text import Text
 from rebalancer.explain import Explanation
 from rebalancer.model.quantity import format_amount
 from rebalancer.report.plan_json import API_VERSION, reason_document
-from rebalancer.report.plan_tables import cell, table
+from rebalancer.report.rows import Labelled, Rows, cell
 
 
 def explanation_document(explanation: Explanation) -> dict[str, Any]:
@@ -36,21 +36,21 @@ def explanation_document(explanation: Explanation) -> dict[str, Any]:
 
 
 def explanation_tables(explanation: Explanation) -> Iterator[RenderableType]:
-    where = f"runs on {explanation.node}" if explanation.node else "is pending"
-    yield cell(f"{explanation.vmi} {where}; pod {explanation.pod}", "bold")
+    where = f"is on {explanation.node}" if explanation.node else "has no node"
+    yield Labelled(Text(), cell(f"{explanation.vmi} {where}; pod {explanation.pod}", "bold"))
     amounts = (
         f"{resource} {format_amount(amount, resource)}"
         for resource, amount in sorted(explanation.requests.items())
     )
-    yield cell(f"asks for {', '.join(amounts)}")
+    yield Labelled(Text("asks for "), cell(", ".join(amounts)))
     if explanation.scheduler_message:
-        yield cell(f"scheduler: {explanation.scheduler_message}")
+        yield Labelled(Text("scheduler: "), cell(explanation.scheduler_message))
     if explanation.refusal:
-        yield cell(f"may not be moved: {explanation.refusal.message}", "yellow")
+        yield Labelled(Text("may not be moved: "), cell(explanation.refusal.message, "yellow"))
     yield Text()
-    result = table("NODE", "POSSIBLE", "WHY NOT")
+    result = Rows("NODE", "POSSIBLE", "WHY NOT")
     for answer in explanation.nodes:
-        result.add_row(
+        result.add(
             cell(answer.node),
             cell("no", "red") if answer.reasons else cell("yes", "green"),
             cell("; ".join(f"{reason.code}: {reason.message}" for reason in answer.reasons)),

@@ -19,6 +19,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
             "nodes": plan.node_count,
             "pods": plan.pod_count,
             "vmis": plan.vmi_count,
+            "missing": list(plan.missing),
         },
         "goals": [_goal(goal) for goal in plan.goals],
         "moves": [_move(move) for move in plan.moves],
@@ -38,7 +39,7 @@ def result_document(result: CycleResult) -> dict[str, Any]:
 
 def to_json(document: dict[str, Any]) -> str:
     """ASCII only, so that nothing a name holds can act on a terminal or break a parser."""
-    return json.dumps(document, indent=2)
+    return json.dumps(document, indent=2, allow_nan=False)
 
 
 def reason_document(reason: Reason) -> dict[str, Any]:
@@ -63,6 +64,7 @@ def _goal(goal: Goal) -> dict[str, Any]:
         "cost": goal.cost,
         "bound": goal.bound,
         "proven": goal.proven,
+        "moves": list(goal.move_ids),
         "reasons": [reason_document(reason) for reason in goal.reasons],
     }
 

@@ -1,19 +1,20 @@
 """A plan as tables for a terminal or a pipe."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
-from rebalancer.model.plan import Goal, Plan, Reason, Verdict
+from rebalancer.model.plan import Goal, Move, Plan, Refusal, Verdict
 from rebalancer.model.quantity import format_amount
 from rebalancer.model.snapshot import Snapshot
-from rebalancer.report.text import printable
+from rebalancer.report.rows import Labelled, Rows, cell, spaced
 from rebalancer.scheduling.state import ClusterState
 
-_ALL_NODES_UP_TO = 20
-"""Larger clusters only show the nodes that a plan touches."""
+_LONGEST_LIST = 20
+"""Of reasons, VMs and nodes: what a person reads. In larger clusters only the nodes that the plan
+touches are shown."""
 
 _STYLES = {
     Verdict.PLANNED: "bold green",
@@ -26,113 +27,116 @@ _STYLES = {
 
 
 def plan_tables(plan: Plan, snapshot: Snapshot) -> Iterator[RenderableType]:
-    """Goals with their reasons, then moves, then nodes before and after."""
+    """Goals, each with its reasons and moves, then what must stay, then nodes before and after."""
+    return spaced(_blocks(plan, snapshot))
+
+
+def _blocks(plan: Plan, snapshot: Snapshot) -> Iterator[Iterable[RenderableType]]:
+    if snapshot.missing:
+        yield [cell(f"Missing from what was read: {', '.join(snapshot.missing)}", "yellow")]
     if not plan.goals:
-        yield Text("No VM is waiting for room.")
+        yield [Text("Nothing to do: no active strategy has a goal.")]
         return
+    moves = {move.id: move for move in plan.moves}
     for goal in plan.goals:
-        yield from _goal(goal)
+        yield goal_lines(goal)
+        if goal.move_ids:
+            yield [_moves([moves[move_id] for move_id in goal.move_ids])]
     if plan.refused:
-        yield _refusals(plan)
-    if plan.moves:
-        yield _moves(plan)
-    yield _nodes(plan, snapshot)
+        yield _refusals(plan.refused)
+    if nodes := _nodes_to_show(plan, snapshot):
+        yield [_nodes(nodes, plan, snapshot)]
 
 
-def vm_table(snapshot: Snapshot) -> Table:
-    """All VMs with phase and node, as `kubectl get vmi` shows them."""
-    result = table("NAMESPACE", "NAME", "PHASE", "NODE")
-    for vmi in sorted(snapshot.vmis, key=lambda vmi: vmi.key):
-        result.add_row(
-            cell(vmi.namespace), cell(vmi.name), cell(vmi.phase), cell(vmi.node_name or "-")
-        )
-    return result
-
-
-def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
-    """A table without lines, as kubectl prints them; columns named in `right` are numbers."""
-    result = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for column in columns:
-        result.add_column(column, justify="right" if column in right else "left")
-    return result
-
-
-def cell(text: str, style: str = "") -> Text:
-    """A cell in which nothing is markup."""
-    return Text(printable(text), style=style)
-
-
-def _goal(goal: Goal) -> Iterator[Text]:
+def goal_lines(goal: Goal) -> Iterator[RenderableType]:
+    """What became of a goal, and why."""
     line = cell(f"{goal.strategy} {goal.subject}: ")
     line.append(goal.verdict.value, _STYLES[goal.verdict])
     if goal.node:
-        line.append(printable(f" on {goal.node}"))
+        line.append_text(cell(f" on {goal.node}"))
     if goal.cost is not None:
-        proof = "proven cheapest" if goal.proven else f"at least {goal.bound or 0:.1f} s"
+        least = f"none is cheaper than {goal.bound or 0:.1f} s"
+        proof = "proven cheapest" if goal.proven else least
         line.append(f", cost {goal.cost:.1f} s ({proof})")
-    yield line
-    for reason in goal.reasons:
-        yield cell(f"  {_place(reason)}{reason.message}")
-    yield Text()
+    yield Labelled(Text(), line)
+    shown, more = _shortened(goal.reasons)
+    for reason in shown:
+        place = f"{reason.node}: " if reason.node else ""
+        yield Labelled(Text("  "), cell(f"{place}{reason.message}"))
+    if more:
+        yield Text(f"  {more}")
 
 
-def _place(reason: Reason) -> str:
-    return f"{reason.node}: " if reason.node else ""
-
-
-def _refusals(plan: Plan) -> Table:
-    result = table("STAYS", "CODE", "WHY")
-    for refusal in plan.refused:
-        result.add_row(cell(str(refusal.vmi)), cell(refusal.code), cell(refusal.message))
-    result.add_row()
+def vm_table(snapshot: Snapshot) -> Rows:
+    """The VMs with phase and node, as `kubectl get vmi` shows those of one namespace."""
+    result = Rows("NAME", "PHASE", "NODE")
+    for vmi in sorted(snapshot.vmis, key=lambda vmi: vmi.key):
+        result.add(cell(vmi.name), cell(vmi.phase), cell(vmi.node_name or "-"))
     return result
 
 
-def _moves(plan: Plan) -> Table:
-    result = table(
+def _refusals(refused: Sequence[Refusal]) -> Iterator[RenderableType]:
+    result = Rows("STAYS", "CODE", "WHY")
+    shown, more = _shortened(refused)
+    for refusal in shown:
+        result.add(cell(str(refusal.vmi)), cell(refusal.code), cell(refusal.message))
+    yield result
+    if more:
+        yield Text(more)
+
+
+def _moves(moves: Sequence[Move]) -> Rows:
+    result = Rows(
         "MIGRATE", "FROM", "TO", "SIZE", "TIME", "COST", "AFTER", right=("SIZE", "TIME", "COST")
     )
-    for move in plan.moves:
-        result.add_row(
+    for move in moves:
+        result.add(
             cell(str(move.vmi)),
             cell(move.source),
             cell(move.target),
-            format_amount(move.bytes, "memory"),
-            f"{move.seconds:.0f} s",
-            f"{move.cost.total:.1f} s",
+            Text(format_amount(move.bytes, "memory")),
+            Text(f"{move.seconds:.0f} s"),
+            Text(f"{move.cost.total:.1f} s"),
             cell(", ".join(move.after) or "-"),
         )
-    result.add_row()
     return result
 
 
-def _nodes(plan: Plan, snapshot: Snapshot) -> Table:
+def _nodes_to_show(plan: Plan, snapshot: Snapshot) -> list[str]:
+    names = [node.name for node in snapshot.nodes]
+    if len(names) <= _LONGEST_LIST:
+        return names
+    touched = {name for move in plan.moves for name in (move.source, move.target)}
+    touched |= {goal.node for goal in plan.goals}
+    return [name for name in names if name in touched]
+
+
+def _nodes(names: Sequence[str], plan: Plan, snapshot: Snapshot) -> Rows:
+    """Requested memory of each node, now and, if there are moves, when they are done."""
     before = ClusterState(snapshot)
     after = ClusterState(_carried_out(plan, snapshot))
-    touched = {goal.node for goal in plan.goals}
-    touched |= {name for move in plan.moves for name in (move.source, move.target)}
-    result = table(
-        "NODE", "MEMORY", "BEFORE", "AFTER", "HEADROOM", right=("MEMORY", "BEFORE", "AFTER")
-    )
-    for index, node in enumerate(snapshot.nodes):
-        if len(snapshot.nodes) > _ALL_NODES_UP_TO and node.name not in touched:
-            continue
-        allocatable = int(before.allocatable("memory")[index])
-        shares = [int(state.requested("memory")[index]) for state in (before, after)]
-        changed = "bold" if shares[0] != shares[1] else ""
-        result.add_row(
-            cell(node.name),
-            format_amount(allocatable, "memory"),
-            _share(shares[0], allocatable),
-            Text(_share(shares[1], allocatable), changed),
-            format_amount(int(after.headroom("memory")[index]), "memory"),
+    numbers = ("MEMORY BEFORE", "MEMORY AFTER") if plan.moves else ("MEMORY REQUESTED",)
+    result = Rows("NODE", *numbers, "HEADROOM", right=(*numbers, "HEADROOM"))
+    for name in names:
+        shares = [_share(name, state) for state in (before, after)][: len(numbers)]
+        is_changed = len(set(shares)) > 1
+        headroom = int(after.headroom("memory")[after.index[name]])
+        result.add(
+            cell(name),
+            *(Text(share) for share in shares[:-1]),
+            Text(shares[-1], "bold" if is_changed else ""),
+            Text(format_amount(headroom, "memory")),
         )
     return result
 
 
-def _share(amount: int, allocatable: int) -> str:
-    percent = f"{amount / allocatable:.0%}" if allocatable else "-"
-    return f"{format_amount(amount, 'memory')} ({percent})"
+def _share(name: str, state: ClusterState) -> str:
+    """With the percentage cut off, not rounded, as `kubectl describe node` has it."""
+    index = state.index[name]
+    requested = int(state.requested("memory")[index])
+    allocatable = int(state.allocatable("memory")[index])
+    percent = f"{requested * 100 // allocatable}%" if allocatable else "-"
+    return f"{format_amount(requested, 'memory')} ({percent})"
 
 
 def _carried_out(plan: Plan, snapshot: Snapshot) -> Snapshot:
@@ -145,3 +149,13 @@ def _carried_out(plan: Plan, snapshot: Snapshot) -> Snapshot:
             pending = next(pod for pod in launchers if pod.node_name is None)
             snapshot = snapshot.with_pod_on(pending, goal.node)
     return snapshot
+
+
+T = TypeVar("T")
+
+
+def _shortened(items: Sequence[T]) -> tuple[Sequence[T], str]:
+    """As many as a person reads, and a line that says how many there are besides."""
+    left_out = len(items) - _LONGEST_LIST
+    more = f"... and {left_out} more; -o json has them all" if left_out > 0 else ""
+    return items[:_LONGEST_LIST], more

@@ -15,7 +15,6 @@ _COMPONENTS_BYTES = (25 + 100 + 25 + 40 + 30) * _MIB
 _PER_VCPU_BYTES = 8 * _MIB
 _IO_THREAD_BYTES = 8 * _MIB
 _GUARANTEED_BYTES = 100 * _MIB
-_EPHEMERAL_STORAGE_BYTES = 50_000_000
 _CONSOLE_LOG = "guest-console-log"
 _COMPUTE = "compute"
 
@@ -25,8 +24,8 @@ def target_requests(
 ) -> Amounts:
     """Of each resource what the target will ask for; never less than the source pod does.
 
-    Containers beside the virtual machine's own, and devices, are taken from the source pod: they
-    come from parts of the VMI that cannot change while it runs.
+    Containers beside the virtual machine's own, devices and ephemeral storage are taken from the
+    source pod: they come from parts of the VMI that cannot change while it runs.
     """
     compute = source_pod.launcher_containers.get(_COMPUTE)
     if compute is None:
@@ -43,7 +42,7 @@ def target_requests(
 
 
 def compute_requests(spec: LauncherSpec, configuration: LauncherConfiguration) -> Amounts:
-    """Requests of the container `compute`, without devices."""
+    """CPU, memory and huge pages of the container `compute`."""
     requests = {"cpu": _cpu_millicores(spec, configuration)}
     overhead = overhead_bytes(spec, configuration)
     memory = _memory_bytes(spec, configuration)
@@ -55,8 +54,6 @@ def compute_requests(spec: LauncherSpec, configuration: LauncherConfiguration) -
     if not spec.overcommits_overhead or spec.huge_page_size:
         memory += overhead
     requests["memory"] = memory
-    asked = spec.requests.get("ephemeral-storage", 0)
-    requests["ephemeral-storage"] = asked + _EPHEMERAL_STORAGE_BYTES
     return requests
 
 

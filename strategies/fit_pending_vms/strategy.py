@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 from msgspec.structs import replace
 from opentelemetry import trace
 
@@ -116,9 +117,23 @@ def _bound_whatever_affinity(
 ) -> float:
     """The outcome's bound, lowered to one that holds even if moves change pod affinity."""
     relaxed = fit_problem(pending, movers, context, ignores_affinity=True)
-    if (relaxed.allowed == problem.allowed).all() and (relaxed.landing == problem.landing).all():
+    if not (relaxed.landing != problem.landing).any() and not _opens_homes(relaxed, problem):
         return outcome.bound
     return min(outcome.bound, search_direct(relaxed).bound)
+
+
+def _opens_homes(relaxed: FitProblem, problem: FitProblem) -> bool:
+    """Whether a mover could go anywhere more; its own node is nowhere to go to.
+
+    A pod that KubeVirt made for an earlier migration keeps its own VM's pods off its node, which
+    bars nothing else.
+    """
+    opened = relaxed.allowed & ~problem.allowed
+    for k in np.flatnonzero(opened.any(axis=1)):
+        own = np.unique(problem.mover_node[problem.mover_class == k])
+        if len(own) == 1:
+            opened[k, own[0]] = False
+    return bool(opened.any())
 
 
 def _longer_plan(problem: FitProblem, context: PlanningContext) -> Reason | None:

@@ -39,7 +39,7 @@ def _start(stack: ExitStack, *, empty: bool, jaeger: bool) -> None:
     if jaeger:
         traces = stack.enter_context(Jaeger())
         print(f"# traces: {traces.address}/api/traces?service=NAME")
-        print(f"export OTEL_EXPORTER_OTLP_ENDPOINT={traces.otlp_grpc_endpoint}")
+        print(f"export OTEL_EXPORTER_OTLP_ENDPOINT={traces.otlp_http_endpoint}")
     print(f"export KUBECONFIG={control_plane.kubeconfig()}", flush=True)
 
 

@@ -93,6 +93,33 @@ def test_moves_that_wait_for_room_start_only_when_it_is_there() -> None:
     assert endings(result) == {"p": "bound"}
     created = [e.subject for e in events if e.code in {"created", "succeeded"}]
     assert created == ["default/c", "default/c", "default/a", "default/a"]
+    held = [e.message for e in events if e.code == "held"]
+    assert held == ["node n1 is held", "node n2 is held"]
+
+
+def test_room_on_the_way_is_kept_from_newcomers_as_well() -> None:
+    """c leaves n2 for a; a newcomer that would fit into c's place must not get it."""
+    simulated = simulate(
+        node("n1", memory="16Gi", labels={"zone": "a"}),
+        node("n2", memory="16Gi"),
+        node("n3", memory="5Gi"),
+        vm("a", on="n1", memory="12Gi"),
+        vm("c", on="n2", memory="5Gi"),
+        pending_vm("p", "8Gi", node_selector={"zone": "a"}),
+    )
+    thief = pod("thief", memory="12Gi", node_selector={"kubernetes.io/hostname": "n2"})
+    simulated.at(1, lambda: simulated.add_pod(thief))
+    assert endings(cycle(simulated)) == {"p": "bound"}
+    assert simulated.read().pod_by_key[thief.key].node_name is None
+
+
+def test_a_lock_whose_lifetime_is_over_is_cleared_and_made_anew() -> None:
+    simulated = simulate(*one_move_away())
+    events: list[Event] = []
+    cycle(simulated, events, should_stop=lambda: "held" in codes(events))
+    simulated.advance(timedelta(days=1).total_seconds())
+    assert endings(cycle(simulated, events)) == {"p": "bound"}
+    assert "hold-cleared" in codes(events)
 
 
 def test_the_outbound_limit_of_the_kubevirt_cr_makes_moves_take_turns() -> None:

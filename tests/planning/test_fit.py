@@ -142,3 +142,27 @@ def test_without_any_home_for_any_mover_nothing_can_start() -> None:
     outcome = solve_fit(problem, work_limit=5)
     assert outcome.solution is None
     assert outcome.bound == INFINITE
+
+
+def test_a_cheap_mover_that_only_others_make_a_home_for_is_not_overlooked() -> None:
+    """The cheapest plan puts the small mover where the item is to land, beside the item; on the
+    last two nodes a dearer plan is to be had without any chain.
+    """
+    size = np.array([[4], [4], [3], [4]])
+    problem = FitProblem(
+        request=np.array([5]),
+        landing=np.array([True, False, False, True, False]),
+        headroom=np.array([[0], [1], [4], [1], [4]]),
+        mover_node=np.array([0, 0, 1, 3]),
+        mover_request=size,
+        mover_release=size,
+        mover_cost=np.array([5, 5, 1, 12]),
+        mover_class=np.array([0, 0, 1, 2]),
+        allowed=np.array([[1, 1, 1, 0, 0], [1, 1, 0, 0, 0], [0, 0, 0, 1, 1]], np.bool_),
+        charge=np.zeros((3, 5), np.int64),
+        max_moves=10,
+    )
+    outcome = solve_fit(problem, work_limit=5)
+    assert outcome.solution is not None
+    assert outcome.solution.cost == cheapest(problem) == 11
+    assert outcome.is_proven

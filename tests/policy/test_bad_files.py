@@ -6,7 +6,7 @@ import pytest
 
 from rebalancer.errors import InputError
 from rebalancer.policy.load import load_policy
-from tests.policy.golden import assert_golden
+from tests.golden import assert_golden
 from tests.policy.strategies import STRATEGIES
 
 HERE = Path(__file__).parent

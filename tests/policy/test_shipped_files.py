@@ -9,7 +9,7 @@ from rebalancer.policy.text import default_text
 from rebalancer.report.plan_json import to_json
 from rebalancer.strategy import load_strategies
 from rebalancer.yaml import load_documents
-from tests.policy.golden import assert_golden
+from tests.golden import assert_golden
 
 CONFIG = Path(__file__).parents[2] / "config"
 STRATEGIES = load_strategies()

@@ -345,3 +345,23 @@ def test_every_refused_vm_has_a_reason_of_its_own() -> None:
         "q": "no-other-node",
         "rwo": "not-live-migratable",
     }
+
+
+def test_a_vm_that_was_migrated_before_does_not_weaken_a_proof() -> None:
+    """KubeVirt gives a migration's target pod anti-affinity to its own VM's pods, and it stays."""
+    itself = PodAffinityTerm(
+        topology_key="kubernetes.io/hostname",
+        selector=LabelSelector((Requirement("kubevirt.io/created-by", "In", ("vmi-a",)),)),
+        namespaces=("default",),
+    )
+    snapshot = cluster(
+        node("n1", memory="16Gi"),
+        node("n2", memory="16Gi"),
+        vm("a", on="n1", memory="4Gi", pod_anti_affinity=(itself,)),
+        vm("c", on="n1", memory="4Gi"),
+        vm("b", on="n2", memory="10Gi"),
+        pending_vm("p", "15Gi"),
+    )
+    (goal,) = plan_for(snapshot).goals
+    assert goal.verdict is Verdict.IMPOSSIBLE
+    assert goal.proven

@@ -1,0 +1,62 @@
+"""`rebalancer explain`, from dumps."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.cli import dumps
+from tests.cli.command import Cli, assert_error, run_in
+from tests.report import contract
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> Path:
+    return dumps.one_move_away(tmp_path / "dump.json")
+
+
+def test_pending_vm_is_explained_for_each_node(cli: Cli, dump: Path) -> None:
+    done = cli("explain", "big", "--from", dump)
+    assert (done.code, done.stderr) == (0, "")
+    assert "shop/big has no node; pod virt-launcher-big" in done.stdout
+    assert f"scheduler: {dumps.MESSAGE}" in done.stdout
+    assert "n1    no        NodeResourcesFit: memory: needs 12884901888" in done.stdout
+
+
+def test_running_vm_is_explained_for_the_other_nodes(cli: Cli, dump: Path) -> None:
+    done = cli("explain", "shop/db", "--from", dump)
+    assert "shop/db is on n1; pod virt-launcher-db" in done.stdout
+    assert "n2    yes" in done.stdout
+
+
+def test_explanation_as_json_keeps_the_contract(cli: Cli, dump: Path) -> None:
+    done = cli("explain", "big", "--from", dump, "-o", "json")
+    assert (done.code, done.stderr) == (0, "")
+    explanation = msgspec.json.decode(done.stdout, type=contract.Explanation)
+    assert [answer.feasible for answer in explanation.nodes] == [False, False]
+    assert explanation.requests["memory"] == 12 * 2**30
+
+
+def test_unknown_vm_is_answered_with_the_one_that_is_meant(cli: Cli, dump: Path) -> None:
+    done = cli("explain", "bigg", "--from", dump, "-o", "json")
+    assert_error(done, 2, "VirtualMachineInstance bigg is none of the 2 there are; did you mean")
+
+
+def test_name_that_several_vms_have_is_answered_with_all(cli: Cli, tmp_path: Path) -> None:
+    both = [*dumps.vm("db", "1Gi", on="n1"), *dumps.vm("db", "1Gi", on="n1", namespace="x")]
+    dump = dumps.dump(tmp_path / "dump.json", dumps.node("n1", "16Gi"), *both)
+    assert_error(cli("explain", "db", "--from", dump), 2, "name one: shop/db, x/db")
+
+
+def test_hostile_name_is_refused_without_being_acted_upon(cli: Cli, dump: Path) -> None:
+    done = cli("explain", "a\x1b[31m[red]\nb", "--from", dump)
+    assert_error(done, 2, r"a\x1b[31m[red]")
+    assert "\x1b" not in done.stderr
+
+
+def test_letters_that_the_terminal_lacks_are_shown_as_escapes(tmp_path: Path) -> None:
+    dump = dumps.one_move_away(tmp_path / "dump.json", message="zu groß: 語")
+    ascii_only = {"PYTHONIOENCODING": "ascii"}
+    done = run_in(tmp_path, "explain", "big", "--from", dump, env=ascii_only)
+    assert (done.code, done.stderr) == (0, "")
+    assert r"scheduler: zu gro\xdf: \u8a9e" in done.stdout

@@ -1,0 +1,112 @@
+"""The fields of the JSON documents that programs rely on: these, of these types, and no others."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+ApiVersion = Literal["rebalancer/v1alpha1"]
+
+
+class Strict(Struct, forbid_unknown_fields=True, rename="camel"):
+    """No field has a default, so each must be there."""
+
+
+class Subject(Strict):
+    kind: str
+    namespace: str
+    name: str
+
+
+class Reason(Strict):
+    code: str
+    node: str
+    object: str
+    message: str
+
+
+class Goal(Strict):
+    strategy: str
+    subject: Subject
+    verdict: Literal["planned", "fits", "waiting", "not-about-room", "impossible", "unproven"]
+    node: str
+    cost: float | None
+    bound: float | None
+    proven: bool
+    moves: list[str]
+    reasons: list[Reason]
+
+
+class Move(Strict):
+    id: str
+    namespace: str
+    name: str
+    source: str
+    target: str
+    after: list[str]
+    bytes: int
+    seconds: float
+    cost: float
+    terms: dict[str, float]
+
+
+class Refusal(Strict):
+    namespace: str
+    name: str
+    code: str
+    message: str
+
+
+class Read(Strict):
+    nodes: int
+    pods: int
+    vmis: int
+    missing: list[str]
+
+
+class Plan(Strict):
+    api_version: ApiVersion
+    kind: Literal["Plan"]
+    id: str
+    snapshot: Read
+    goals: list[Goal]
+    moves: list[Move]
+    refused: list[Refusal]
+
+
+class Outcome(Strict):
+    subject: Subject
+    ending: Literal["bound", "gone", "dropped", "not-started"]
+    message: str
+    migrations: int
+
+
+class CycleResult(Strict):
+    api_version: ApiVersion
+    kind: Literal["CycleResult"]
+    plan: Plan
+    outcomes: list[Outcome]
+    unmet: list[Subject]
+
+
+class RefusedMove(Strict):
+    code: str
+    message: str
+
+
+class NodeAnswer(Strict):
+    node: str
+    feasible: bool
+    reasons: list[Reason]
+
+
+class Explanation(Strict):
+    api_version: ApiVersion
+    kind: Literal["Explanation"]
+    namespace: str
+    name: str
+    pod: str
+    requests: dict[str, int]
+    node: str
+    scheduler_message: str
+    refused: RefusedMove | None
+    nodes: list[NodeAnswer]
