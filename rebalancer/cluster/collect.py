@@ -6,6 +6,7 @@ from typing import Any
 
 from rebalancer.cluster.kinds import (
     CLAIM,
+    CSI_NODE,
     DISRUPTION_BUDGET,
     KUBEVIRT,
     LIMIT_RANGE,
@@ -17,6 +18,7 @@ from rebalancer.cluster.kinds import (
     SNAPSHOT_KINDS,
     VMI,
     VOLUME,
+    VOLUME_ATTACHMENT,
     Kind,
 )
 from rebalancer.cluster.virtual_machines import KubeVirtSettings
@@ -39,6 +41,8 @@ def collect(objects: Mapping[Kind, Sequence[Any]], taken_at: datetime) -> Snapsh
         migrations=in_order(objects.get(MIGRATION, ())),
         claims=in_order(objects.get(CLAIM, ())),
         volumes=in_order(objects.get(VOLUME, ())),
+        csi_nodes=in_order(objects.get(CSI_NODE, ())),
+        volume_attachments=in_order(objects.get(VOLUME_ATTACHMENT, ())),
         namespaces=in_order(objects.get(NAMESPACE, ())),
         quotas=in_order(objects.get(QUOTA, ())),
         limit_ranges=in_order(objects.get(LIMIT_RANGE, ())),

@@ -10,7 +10,9 @@ from msgspec.json import Decoder
 from rebalancer.cluster import kinds, wire
 from rebalancer.cluster.fields import FieldError, decode_field
 from rebalancer.cluster.infrastructure import (
+    convert_attachment,
     convert_claim,
+    convert_csi_node,
     convert_namespace,
     convert_node,
     convert_volume,
@@ -30,6 +32,7 @@ from rebalancer.cluster.virtual_machines import (
 )
 from rebalancer.errors import ClusterError, UnreadableObjectError
 from rebalancer.model.objects import (
+    CSINode,
     LimitRange,
     Migration,
     Namespace,
@@ -40,6 +43,7 @@ from rebalancer.model.objects import (
     PodDisruptionBudget,
     ResourceQuota,
     VirtualMachineInstance,
+    VolumeAttachment,
 )
 
 Object = (
@@ -50,6 +54,8 @@ Object = (
     | KubeVirtSettings
     | PersistentVolumeClaim
     | PersistentVolume
+    | CSINode
+    | VolumeAttachment
     | Namespace
     | ResourceQuota
     | LimitRange
@@ -77,6 +83,8 @@ class ObjectDecoder:
             kinds.KUBEVIRT: convert_kubevirt,
             kinds.CLAIM: convert_claim,
             kinds.VOLUME: convert_volume,
+            kinds.CSI_NODE: convert_csi_node,
+            kinds.VOLUME_ATTACHMENT: convert_attachment,
             kinds.NAMESPACE: convert_namespace,
             kinds.QUOTA: convert_quota,
             kinds.LIMIT_RANGE: convert_limit_range,
@@ -151,6 +159,8 @@ _SHAPES: Mapping[Kind, Any] = {
     kinds.KUBEVIRT: wire.KubeVirt,
     kinds.CLAIM: wire.PersistentVolumeClaim,
     kinds.VOLUME: wire.PersistentVolume,
+    kinds.CSI_NODE: wire.CSINode,
+    kinds.VOLUME_ATTACHMENT: wire.VolumeAttachment,
     kinds.NAMESPACE: wire.Namespace,
     kinds.QUOTA: wire.ResourceQuota,
     kinds.LIMIT_RANGE: wire.LimitRange,

@@ -25,6 +25,8 @@ NODE = Kind("Node", "", "nodes")
 POD = Kind("Pod", "", "pods")
 CLAIM = Kind("PersistentVolumeClaim", "", "persistentvolumeclaims")
 VOLUME = Kind("PersistentVolume", "", "persistentvolumes")
+CSI_NODE = Kind("CSINode", "storage.k8s.io", "csinodes")
+VOLUME_ATTACHMENT = Kind("VolumeAttachment", "storage.k8s.io", "volumeattachments")
 NAMESPACE = Kind("Namespace", "", "namespaces")
 QUOTA = Kind("ResourceQuota", "", "resourcequotas")
 LIMIT_RANGE = Kind("LimitRange", "", "limitranges")
@@ -43,6 +45,8 @@ SNAPSHOT_KINDS = (
     DISRUPTION_BUDGET,
     VOLUME,
     CLAIM,
+    CSI_NODE,
+    VOLUME_ATTACHMENT,
     NODE,
     QUOTA,
     MIGRATION,

@@ -7,7 +7,7 @@ nodeselectorrenderer.go, pkg/hypervisor/kvm/hypervisorbackend.go, pkg/network/re
 from collections.abc import Iterable, Iterator, Mapping
 
 from rebalancer.cluster import wire
-from rebalancer.cluster.constraints import Constraints, pod_affinity_terms
+from rebalancer.cluster.constraints import Constraints
 from rebalancer.cluster.fields import FieldError, amount, amounts
 from rebalancer.model.keys import CPU_FEATURE, EVEN_PARITY
 from rebalancer.model.objects import EMPTY, Amounts, LauncherConfiguration, LauncherSpec
@@ -30,8 +30,9 @@ def launcher_spec(
     devices = domain.devices or wire.Devices()
     hugepages = memory.hugepages or wire.HugePages()
     io_threads = domain.io_threads or wire.IOThreads()
-    affinity = constraints.affinity(spec.affinity)
-    namespace, labels = metadata.namespace or "", metadata.labels or EMPTY
+    affinity = constraints.affinity(
+        spec.affinity, metadata.namespace or "", metadata.labels or EMPTY
+    )
     field = "spec.domain.resources"
     return LauncherSpec(
         requests=amounts(resources.requests, f"{field}.requests"),
@@ -55,8 +56,8 @@ def launcher_spec(
         hyperv_labels=tuple(_hyperv_labels(domain.features)),
         rejected_labels=tuple(_rejected_labels(cpu)),
         node_affinity=affinity.node_terms,
-        pod_affinity=pod_affinity_terms(affinity.pod, namespace, labels),
-        pod_anti_affinity=pod_affinity_terms(affinity.pod_anti, namespace, labels),
+        pod_affinity=affinity.pod,
+        pod_anti_affinity=affinity.pod_anti,
         tolerations=constraints.tolerations(spec.tolerations),
     )
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from rebalancer.cluster import wire
-from rebalancer.cluster.constraints import Constraints, pod_affinity_terms
+from rebalancer.cluster.constraints import Constraints, host_ports
 from rebalancer.cluster.fields import condition, required
 from rebalancer.cluster.kinds import POD, VMI, Kind
 from rebalancer.cluster.pod_requests import Containers, PodRequests
@@ -32,7 +32,7 @@ class PodConverter:
         namespace = required(metadata.namespace, "metadata.namespace")
         labels = metadata.labels or EMPTY
         is_launcher = labels.get("kubevirt.io") == "virt-launcher"
-        affinity = self._constraints.affinity(spec.affinity)
+        affinity = self._constraints.affinity(spec.affinity, namespace, labels)
         refusal = _refusal(status)
         is_unschedulable = refusal is not None and refusal.reason == "Unschedulable"
         containers = self._requests.of_containers(spec) if is_launcher else _NO_CONTAINERS
@@ -53,8 +53,12 @@ class PodConverter:
             node_selector=self._constraints.node_selector(spec.node_selector),
             node_affinity=affinity.node_terms,
             tolerations=self._constraints.tolerations(spec.tolerations),
-            pod_affinity=pod_affinity_terms(affinity.pod, namespace, labels),
-            pod_anti_affinity=pod_affinity_terms(affinity.pod_anti, namespace, labels),
+            pod_affinity=affinity.pod,
+            pod_anti_affinity=affinity.pod_anti,
+            topology_spread=self._constraints.topology_spread(
+                spec.topology_spread_constraints, labels
+            ),
+            host_ports=host_ports(spec),
             claim_names=_claim_names(spec),
             launcher_containers=containers.requests,
             limits=containers.limits,

@@ -114,6 +114,12 @@ class Toleration(Wire):
 class TopologySpreadConstraint(Wire):
     topology_key: str
     when_unsatisfiable: str
+    max_skew: int
+    min_domains: int | None = None
+    label_selector: LabelSelector | None = None
+    match_label_keys: list[str] | None = None
+    node_affinity_policy: str | None = None
+    node_taints_policy: str | None = None
 
 
 # Node
@@ -150,6 +156,12 @@ class Resources(Wire):
 
 class ContainerPort(Wire):
     host_port: int | None = None
+    host_ip: str | None = field(default=None, name="hostIP")
+    protocol: str | None = None
+
+
+class RestartRule(Wire):
+    action: str | None = None
 
 
 class Container(Wire):
@@ -157,6 +169,7 @@ class Container(Wire):
     resources: Raw = NULL
     restart_policy: str | None = None
     ports: list[ContainerPort] | None = None
+    restart_policy_rules: list[RestartRule] | None = None
 
 
 class ContainerStatus(Wire):
@@ -197,6 +210,8 @@ class PodSpec(Wire):
     resources: Raw = NULL
     volumes: list[Volume] | None = None
     resource_claims: list[Ignored] | None = None
+    host_network: bool | None = None
+    host_users: bool | None = None
     scheduling_gates: list[Ignored] | None = None
     scheduling_group: Ignored | None = None
     scheduler_name: str | None = None
@@ -458,22 +473,72 @@ class KubeVirt(Object):
 
 class ClaimSpec(Wire):
     volume_name: str | None = None
+    access_modes: list[str] | None = None
+
+
+class ClaimStatus(Wire):
+    phase: str | None = None
 
 
 class PersistentVolumeClaim(Object):
     spec: ClaimSpec | None = None
+    status: ClaimStatus | None = None
 
 
 class VolumeNodeAffinity(Wire):
     required: NodeSelector | None = None
 
 
+class CSISource(Wire):
+    driver: str
+    volume_handle: str
+
+
 class VolumeSpec(Wire):
     node_affinity: VolumeNodeAffinity | None = None
+    csi: CSISource | None = None
+    aws_elastic_block_store: Ignored | None = None
+    azure_disk: Ignored | None = None
+    azure_file: Ignored | None = None
+    cinder: Ignored | None = None
+    gce_persistent_disk: Ignored | None = None
+    portworx_volume: Ignored | None = None
+    vsphere_volume: Ignored | None = None
 
 
 class PersistentVolume(Object):
     spec: VolumeSpec | None = None
+
+
+class Allocatable(Wire):
+    count: int | None = None
+
+
+class CSIDriverOnNode(Wire):
+    name: str
+    allocatable: Allocatable | None = None
+
+
+class CSINodeSpec(Wire):
+    drivers: list[CSIDriverOnNode] | None = None
+
+
+class CSINode(Object):
+    spec: CSINodeSpec | None = None
+
+
+class AttachedVolume(Wire):
+    persistent_volume_name: str | None = None
+
+
+class VolumeAttachmentSpec(Wire):
+    attacher: str
+    node_name: str
+    source: AttachedVolume | None = None
+
+
+class VolumeAttachment(Object):
+    spec: VolumeAttachmentSpec | None = None
 
 
 class Namespace(Object):

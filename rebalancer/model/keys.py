@@ -3,6 +3,14 @@
 HOSTNAME = "kubernetes.io/hostname"
 ARCHITECTURE = "kubernetes.io/arch"
 
+TOPOLOGY_LABELS = {
+    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+    "topology.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region": "topology.kubernetes.io/region",
+}
+"""Zone and region labels of volumes and nodes, and what each is called today."""
+
 CREATED_BY = "kubevirt.io/created-by"
 """On a launcher pod: uid of its VMI."""
 MIGRATION_JOB_UID = "kubevirt.io/migrationJobUID"

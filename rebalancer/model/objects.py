@@ -1,6 +1,9 @@
 """The cluster's objects as the rebalancer needs them: frozen, with amounts in plain integers.
 
 Amounts: cpu in millicores, memory and storage in bytes, everything else in pieces.
+
+What a cluster has by the ten thousand is kept from the cyclic collector (`gc=False`): it never
+refers to itself.
 """
 
 from collections.abc import Mapping
@@ -27,20 +30,20 @@ class ObjectKey(NamedTuple):
         return f"{self.namespace}/{self.name}"
 
 
-class Taint(Struct, frozen=True):
+class Taint(Struct, frozen=True, gc=False):
     key: str
     effect: str
     value: str = ""
 
 
-class Toleration(Struct, frozen=True):
+class Toleration(Struct, frozen=True, gc=False):
     key: str = ""
     operator: str = "Equal"
     value: str = ""
     effect: str = ""
 
 
-class Requirement(Struct, frozen=True):
+class Requirement(Struct, frozen=True, gc=False):
     """One expression of a node selector or a label selector."""
 
     key: str
@@ -48,20 +51,20 @@ class Requirement(Struct, frozen=True):
     values: tuple[str, ...] = ()
 
 
-class NodeSelectorTerm(Struct, frozen=True):
+class NodeSelectorTerm(Struct, frozen=True, gc=False):
     """Expressions that must all hold; a term without any matches no node."""
 
     expressions: tuple[Requirement, ...] = ()
     fields: tuple[Requirement, ...] = ()
 
 
-class LabelSelector(Struct, frozen=True):
+class LabelSelector(Struct, frozen=True, gc=False):
     """Matches objects by label; one without requirements matches all of them."""
 
     requirements: tuple[Requirement, ...] = ()
 
 
-class PodAffinityTerm(Struct, frozen=True):
+class PodAffinityTerm(Struct, frozen=True, gc=False):
     """A required term of pod affinity or anti-affinity, `matchLabelKeys` already merged in."""
 
     topology_key: str
@@ -70,7 +73,33 @@ class PodAffinityTerm(Struct, frozen=True):
     namespace_selector: LabelSelector | None = None
 
 
-class Node(Struct, frozen=True):
+class TopologySpreadConstraint(Struct, frozen=True, gc=False):
+    """One that bars nodes (`whenUnsatisfiable: DoNotSchedule`), `matchLabelKeys` merged in."""
+
+    topology_key: str
+    max_skew: int
+    selector: LabelSelector | None
+    min_domains: int = 1
+    honors_node_affinity: bool = True
+    """Whether pods only count on nodes that the pod's own node selector and affinity allow."""
+    honors_node_taints: bool = False
+    """Whether pods only count on nodes whose taints the pod tolerates."""
+
+
+class HostPort(Struct, frozen=True, gc=False):
+    """A port of the node that a container takes."""
+
+    port: int
+    protocol: str = "TCP"
+    ip: str = "0.0.0.0"
+
+    def conflicts_with(self, other: "HostPort") -> bool:
+        return (self.port, self.protocol) == (other.port, other.protocol) and (
+            self.ip == other.ip or "0.0.0.0" in {self.ip, other.ip}
+        )
+
+
+class Node(Struct, frozen=True, gc=False):
     name: str
     allocatable: Amounts
     labels: Mapping[str, str] = EMPTY
@@ -79,7 +108,7 @@ class Node(Struct, frozen=True):
     is_ready: bool = True
 
 
-class Pod(Struct, frozen=True):
+class Pod(Struct, frozen=True, gc=False):
     """A pod with what the scheduler looks at.
 
     `requests` is what the scheduler counts: the larger of the init containers' peak and the sum
@@ -110,6 +139,8 @@ class Pod(Struct, frozen=True):
     tolerations: tuple[Toleration, ...] = ()
     pod_affinity: tuple[PodAffinityTerm, ...] = ()
     pod_anti_affinity: tuple[PodAffinityTerm, ...] = ()
+    topology_spread: tuple[TopologySpreadConstraint, ...] = ()
+    host_ports: tuple[HostPort, ...] = ()
     claim_names: tuple[str, ...] = ()
     launcher_containers: Mapping[str, Amounts] = {}
     """Of a launcher pod: each container's requests; init containers only if they keep running."""
@@ -259,12 +290,49 @@ class PersistentVolumeClaim(Struct, frozen=True):
     namespace: str
     name: str
     volume_name: str = ""
-    """Empty while unbound."""
+    """Empty while it has none."""
+    is_bound: bool = True
+    """Whether that volume is bound to it for good; otherwise it is only meant for it."""
+    is_read_write_once_pod: bool = False
+    """Whether one pod in the whole cluster may use it."""
+    is_terminating: bool = False
+    is_lost: bool = False
+    """Whether its volume has vanished."""
+
+
+class CsiVolume(NamedTuple):
+    """What tells a volume of a CSI driver from all others."""
+
+    driver: str
+    handle: str
 
 
 class PersistentVolume(Struct, frozen=True):
     name: str
     node_affinity: tuple[NodeSelectorTerm, ...] | None = None
+    zones: tuple[Requirement, ...] = ()
+    """What its zone and region labels ask of a node's."""
+    csi: CsiVolume | None = None
+    legacy_source: str = ""
+    """The in-tree volume plugin, such as `cinder`, that a CSI driver stands in for today."""
+
+
+class CSINode(Struct, frozen=True):
+    """What the CSI drivers of a node have said about it."""
+
+    name: str
+    volume_limits: Mapping[str, int]
+    """Driver to how many of its volumes can be attached, for the drivers that have a limit."""
+
+
+class VolumeAttachment(Struct, frozen=True):
+    """A volume that is attached to a node, or is to be."""
+
+    name: str
+    driver: str
+    node_name: str
+    volume_name: str
+    """Of the PersistentVolume; empty for a volume that is none."""
 
 
 class Namespace(Struct, frozen=True):

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rebalancer.model.objects import (
+    CSINode,
     LauncherConfiguration,
     LimitRange,
     Migration,
@@ -23,6 +24,7 @@ from rebalancer.model.objects import (
     PodDisruptionBudget,
     ResourceQuota,
     VirtualMachineInstance,
+    VolumeAttachment,
 )
 
 
@@ -36,6 +38,8 @@ class Snapshot(Struct, frozen=True, dict=True):
     migrations: tuple[Migration, ...] = ()
     claims: tuple[PersistentVolumeClaim, ...] = ()
     volumes: tuple[PersistentVolume, ...] = ()
+    csi_nodes: tuple[CSINode, ...] = ()
+    volume_attachments: tuple[VolumeAttachment, ...] = ()
     namespaces: tuple[Namespace, ...] = ()
     quotas: tuple[ResourceQuota, ...] = ()
     limit_ranges: tuple[LimitRange, ...] = ()

@@ -6,7 +6,13 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from rebalancer.model.objects import Amounts, Pod, PodAffinityTerm, VirtualMachineInstance
+from rebalancer.model.objects import (
+    Amounts,
+    PersistentVolume,
+    Pod,
+    PodAffinityTerm,
+    VirtualMachineInstance,
+)
 from rebalancer.model.plan import Cost, Move, Refusal
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning import cost as costs
@@ -15,7 +21,9 @@ from rebalancer.planning.ordering import dependencies
 from rebalancer.planning.problem import FitProblem, Moves
 from rebalancer.policy.model import HoldKind
 from rebalancer.scheduling.feasibility import Feasibility, evaluate
-from rebalancer.scheduling.filters.inter_pod_affinity import term_matches
+from rebalancer.scheduling.filters.inter_pod_affinity import barring_terms
+from rebalancer.scheduling.filters.volume_binding import bound_volumes, claim_problems
+from rebalancer.scheduling.filters.volume_restrictions import claim_conflicts
 from rebalancer.scheduling.movability import refusal
 from rebalancer.scheduling.state import BoolArray, ClusterState, IntArray
 from rebalancer.scheduling.target_pod import off_its_launchers, released_requests, target_pod
@@ -42,8 +50,8 @@ class PlacementClass(NamedTuple):
 
     number: int
     allowed: BoolArray
-    allowed_but_for_affinity: BoolArray
-    """As `allowed`, but without InterPodAffinity, which other moves may change."""
+    allowed_wherever_pods_are: BoolArray
+    """As `allowed`, but without the rules that other moves may change."""
     charge: tuple[float, ...]
     """Seconds."""
 
@@ -109,12 +117,13 @@ def fit_problem(
     movers: Movers,
     context: PlanningContext,
     *,
-    ignores_affinity: bool = False,
+    ignores_placement: bool = False,
 ) -> FitProblem:
     """The arrays for one pending pod; resources are all those that it or a mover asks for.
 
-    With `ignores_affinity` the problem is a relaxation: InterPodAffinity, which is otherwise taken
-    as it is before any move, bars nothing. A bound found for it holds for every plan.
+    With `ignores_placement` the problem is a relaxation: rules that depend on where pods are, such
+    as InterPodAffinity, otherwise taken as they are before any move, bar nothing. A bound found
+    for it holds for every plan.
     """
     state = movers.state
     pods = [pending.pod, *(mover.target_pod for mover in movers.movers)]
@@ -123,7 +132,7 @@ def fit_problem(
     shape = len(movers.classes), len(state.nodes)
     allowed = np.array(
         [
-            rules.allowed_but_for_affinity if ignores_affinity else rules.allowed
+            rules.allowed_wherever_pods_are if ignores_placement else rules.allowed
             for rules in movers.classes
         ],
         np.bool_,
@@ -131,7 +140,7 @@ def fit_problem(
     charge = np.array(
         [_milliseconds(seconds) for rules in movers.classes for seconds in rules.charge], np.int64
     ).reshape(shape)
-    landing = pending.allowed_but_for_affinity if ignores_affinity else pending.allowed
+    landing = pending.allowed_wherever_pods_are if ignores_placement else pending.allowed
     if context.execution.hold.kind is HoldKind.LOCK_POD:
         # The lock pod has a slot of the node from before the first move until after the last.
         landing = landing & (state.headroom("pods") >= 1)
@@ -201,7 +210,7 @@ def _placement_class(
     return PlacementClass(
         number=number,
         allowed=feasibility.allowed,
-        allowed_but_for_affinity=feasibility.allowed_but_for_affinity,
+        allowed_wherever_pods_are=feasibility.allowed_wherever_pods_are,
         charge=tuple(costs.target_charge(pod, node, context.cost) for node in state.nodes),
     )
 
@@ -209,22 +218,31 @@ def _placement_class(
 def _signature(pod: Pod, state: ClusterState) -> tuple[object, ...]:
     """Equal for pods that the rules treat alike on every node.
 
-    Labels only count as far as pod affinity looks at them; they hold the VM's own uid besides.
+    Labels only count as far as rules look at them; they hold the VM's own uid besides.
     """
+    looks_at_labels = pod.pod_affinity or pod.topology_spread
     return (
         tuple(sorted(pod.node_selector.items())),
         pod.node_affinity,
         pod.tolerations,
         pod.pod_affinity,
         pod.pod_anti_affinity,
+        pod.topology_spread,
+        pod.host_ports,
         pod.namespace,
-        pod.claim_names,
-        tuple(sorted(pod.labels.items())) if pod.pod_affinity else (),
-        tuple(
-            term_matches(term, pod, state, when_unknown=True)
-            for term in state.distinct_anti_affinity
-        ),
+        tuple(sorted(pod.labels.items())) if looks_at_labels else (),
+        barring_terms(pod, state),
+        claim_problems(pod, state),
+        tuple(_reachability(volume, state) for volume in bound_volumes(pod, state)),
+        claim_conflicts(pod, state),
     )
+
+
+def _reachability(volume: PersistentVolume, state: ClusterState) -> tuple[object, ...]:
+    """What the rules look at in a volume; which one it is matters only to a driver's limits."""
+    is_limited = volume.csi is not None and volume.csi.driver in state.volumes.limits
+    driver = volume.csi.driver if volume.csi else ""
+    return volume.node_affinity, volume.zones, volume.csi if is_limited else driver
 
 
 def _milliseconds(seconds: float) -> int:

@@ -85,7 +85,7 @@ def _plan(pending: Feasibility, movers: Movers, context: PlanningContext) -> Pro
                 "rebalancer.is_proven": outcome.is_proven,
             }
         )
-    bound = _bound_whatever_affinity(outcome, problem, pending, movers, context)
+    bound = _bound_wherever_pods_are(outcome, problem, pending, movers, context)
     goal = Goal(
         strategy=NAME,
         subject=_subject(pending.pod, movers.state.snapshot),
@@ -98,7 +98,7 @@ def _plan(pending: Feasibility, movers: Movers, context: PlanningContext) -> Pro
     has_home = [bool(flag) for flag in movers_with_home(problem)]
     headline = certificate.headline(pending, movers, has_home)
     if bound < INFINITE:
-        why = outcome.gave_up_because or "pod affinity between VMs may hide a plan"
+        why = outcome.gave_up_because or "rules between pods may hide a plan"
         headline = Reason("not-proven", f"no plan was found, and none is ruled out: {why}")
     elif longer := _longer_plan(problem, context):
         headline = longer
@@ -108,15 +108,15 @@ def _plan(pending: Feasibility, movers: Movers, context: PlanningContext) -> Pro
     return Proposal(goal, refused=certificate.refusals(pending, movers, has_home))
 
 
-def _bound_whatever_affinity(
+def _bound_wherever_pods_are(
     outcome: Outcome,
     problem: FitProblem,
     pending: Feasibility,
     movers: Movers,
     context: PlanningContext,
 ) -> float:
-    """The outcome's bound, lowered to one that holds even if moves change pod affinity."""
-    relaxed = fit_problem(pending, movers, context, ignores_affinity=True)
+    """The outcome's bound, lowered to one that holds wherever moves put other pods."""
+    relaxed = fit_problem(pending, movers, context, ignores_placement=True)
     if not (relaxed.landing != problem.landing).any() and not _opens_homes(relaxed, problem):
         return outcome.bound
     return min(outcome.bound, search_direct(relaxed).bound)
@@ -159,7 +159,7 @@ def _planned(goal: Goal, outcome: Outcome, bound: float, movers: Movers) -> Goal
     what = "one migration makes" if count == 1 else f"{count} migrations make"
     reasons = [Reason("makes-room", f"{what} room", node=node)]
     if not is_proven:
-        why = outcome.gave_up_because or "pod affinity between VMs may hide a cheaper plan"
+        why = outcome.gave_up_because or "rules between pods may hide a cheaper plan"
         reasons.append(Reason("not-proven", f"a cheaper plan is not ruled out: {why}"))
     return replace(
         goal,

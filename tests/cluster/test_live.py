@@ -29,6 +29,8 @@ SHOP_MIGRATIONS = f"{KUBEVIRT}/namespaces/shop/virtualmachineinstancemigrations"
 LOCKS = "/api/v1/namespaces/rebalancer/pods"
 WEB = ObjectKey("shop", "web")
 NOTHING_OF = (
+    "/apis/storage.k8s.io/v1/csinodes",
+    "/apis/storage.k8s.io/v1/volumeattachments",
     "/api/v1/limitranges",
     "/api/v1/persistentvolumes",
     "/api/v1/persistentvolumeclaims",
@@ -238,8 +240,8 @@ def test_documented_rights_are_those_that_are_used(cluster: LiveCluster, server:
 
 
 LISTED = (
-    *("kubevirts", "limitranges", "namespaces", "nodes", "persistentvolumeclaims"),
-    *("persistentvolumes", "poddisruptionbudgets", "pods", "resourcequotas"),
+    *("csinodes", "kubevirts", "limitranges", "namespaces", "nodes", "persistentvolumeclaims"),
+    *("persistentvolumes", "poddisruptionbudgets", "pods", "resourcequotas", "volumeattachments"),
     *("virtualmachineinstancemigrations", "virtualmachineinstances"),
 )
 RIGHTS = {

@@ -121,12 +121,16 @@ def kubevirt(**migrations: Any) -> Json:
     }
 
 
-def claim(name: str, volume_name: str | None = None, *, namespace: str = "shop") -> Json:
+def claim(
+    name: str, volume_name: str | None = None, *, namespace: str = "shop", **spec: Any
+) -> Json:
+    """Bound, where it has a volume."""
+    annotations = {"pv.kubernetes.io/bind-completed": "yes"} if volume_name else {}
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {"volumeName": volume_name},
+        "metadata": {"name": name, "namespace": namespace, "annotations": annotations},
+        "spec": {"volumeName": volume_name, **spec},
     }
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.controlplane import builders
 from tests.controlplane.api import Api, path_of
 from tests.controlplane.cluster import ControlPlane
-from tests.controlplane.faults import DropAnswer, FaultProxy, Request
+from tests.controlplane.faults import Answer, FaultProxy, Request
 from tests.controlplane.scenario import BIG_VM, add_nodes, start_big_vm
 from tests.controlplane.waiting import wait_for, wait_for_vmi
 from tests.deploy.apply import apply
@@ -113,8 +113,8 @@ class TestRights:
         wait_for(lambda: unschedulable_message(api), bool, "the big VM to be unschedulable")
         objects = render(DEPLOY / "cronjob")
         token = request_cluster.service_account_token(NAMESPACE, NAME)
-        # The lock pod is made, nobody knows; the next try has to look at what is there.
-        proxy.inject("POST", f"/namespaces/{NAMESPACE}/pods", DropAnswer())
+        # The lock pod's name is taken, so it has to look at what is there.
+        proxy.inject("POST", f"/namespaces/{NAMESPACE}/pods", Answer(409))
 
         for _ in range(2):
             pod, kubeconfig = rebalancer_pod(objects), proxy.kubeconfig(token)

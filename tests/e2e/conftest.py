@@ -25,5 +25,10 @@ def pending_vm(request_cluster: ControlPlane, api: Api) -> ControlPlane:
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
     )
     start_big_vm(request_cluster)
-    wait_for(lambda: unschedulable_message(api), bool, "the big VM to be unschedulable")
+    # Its first message may still tell of the taint of a cordon that has just been lifted.
+    wait_for(
+        lambda: unschedulable_message(api),
+        lambda message: "3 Insufficient memory" in message,
+        "the big VM to be unschedulable for memory on three nodes",
+    )
     return request_cluster

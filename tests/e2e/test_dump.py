@@ -36,9 +36,11 @@ def dump(pending_vm: ControlPlane, api: Api, tmp_path: Path) -> Path:  # noqa: A
     """What kubectl get -o json would have saved, a file for each kind."""
     for plural, kind in DUMPED.items():
         # The API leaves out of a list's items what kubectl puts in.
-        typed = {"apiVersion": _api_version(plural), "kind": kind}
+        version = _api_version(plural)
+        typed = {"apiVersion": version, "kind": kind}
         items = [{**typed, **item} for item in api.list(path_of(plural))]
-        document = {"apiVersion": "v1", "kind": "List", "items": items}
+        # A list that names its kind says that there are none; a bare one would say nothing.
+        document = {"apiVersion": version, "kind": f"{kind}List", "items": items}
         (tmp_path / f"{plural}.json").write_text(json.dumps(document))
     return tmp_path
 

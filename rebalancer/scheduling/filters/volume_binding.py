@@ -1,52 +1,72 @@
 """VolumeBinding: a bound volume must be reachable from the node.
 
-An unbound claim could still be bound elsewhere by the scheduler; which node that takes is not
-modelled, so no node is allowed.
+An unbound claim could still be bound by the scheduler to a volume elsewhere; which node that takes
+is not modelled, so no node is allowed.
 """
+
+from collections.abc import Iterator
 
 import numpy as np
 
-from rebalancer.model.objects import ObjectKey, Pod
+from rebalancer.model.objects import ObjectKey, PersistentVolume, Pod
 from rebalancer.scheduling.filters.base import Filter
 from rebalancer.scheduling.filters.node_affinity import describe, matches_any
 from rebalancer.scheduling.state import BoolArray, ClusterState
 
 
-def _allowed(pod: Pod, state: ClusterState) -> BoolArray:
-    allowed = np.ones(len(state.nodes), np.bool_)
+def bound_volumes(pod: Pod, state: ClusterState) -> Iterator[PersistentVolume]:
+    """The volumes of the pod's claims, as far as they have any that is known."""
     for name in pod.claim_names:
-        if _problem(pod.namespace, name, state):
-            return np.zeros(len(state.nodes), np.bool_)
-        claim = state.snapshot.claim_by_key[ObjectKey(pod.namespace, name)]
-        affinity = state.snapshot.volume_by_name[claim.volume_name].node_affinity
-        if affinity is not None:
-            allowed &= matches_any(affinity, state)
-    return allowed
+        claim = state.snapshot.claim_by_key.get(ObjectKey(pod.namespace, name))
+        volume = state.snapshot.volume_by_name.get(claim.volume_name) if claim else None
+        if volume is not None:
+            yield volume
 
 
-def _problem(namespace: str, name: str, state: ClusterState) -> str:
-    """Why nothing can be said about a claim; empty when its volume is known."""
-    claim = state.snapshot.claim_by_key.get(ObjectKey(namespace, name))
+def claim_problems(pod: Pod, state: ClusterState) -> tuple[str, ...]:
+    """Why nothing can be said about a claim, or why it keeps the pod from every node."""
+    problems = (_problem(ObjectKey(pod.namespace, name), state) for name in pod.claim_names)
+    return tuple(problem for problem in problems if problem)
+
+
+def _problem(key: ObjectKey, state: ClusterState) -> str:
+    claim = state.snapshot.claim_by_key.get(key)
     if claim is None:
-        return f"PersistentVolumeClaim {namespace}/{name} is not in the snapshot"
-    if not claim.volume_name:
-        return f"PersistentVolumeClaim {namespace}/{name} is not bound to a volume"
-    if claim.volume_name not in state.snapshot.volume_by_name:
+        return f"PersistentVolumeClaim {key} is not in the snapshot"
+    if claim.is_terminating:
+        return f"PersistentVolumeClaim {key} is being deleted"
+    if claim.is_lost:
+        return f"PersistentVolumeClaim {key} has lost its volume"
+    if not claim.volume_name or not claim.is_bound:
+        return f"PersistentVolumeClaim {key} is not bound to a volume"
+    volume = state.snapshot.volume_by_name.get(claim.volume_name)
+    if volume is None:
         return f"PersistentVolume {claim.volume_name} is not in the snapshot"
+    if volume.legacy_source:
+        return (
+            f"PersistentVolume {volume.name} is of the in-tree kind {volume.legacy_source}, whose"
+            " CSI driver's rules are not modelled"
+        )
     return ""
 
 
+def _allowed(pod: Pod, state: ClusterState) -> BoolArray:
+    allowed = np.ones(len(state.nodes), np.bool_)
+    if claim_problems(pod, state):
+        return ~allowed
+    for volume in bound_volumes(pod, state):
+        if volume.node_affinity is not None:
+            allowed &= matches_any(volume.node_affinity, state)
+    return allowed
+
+
 def _reasons(pod: Pod, state: ClusterState, node: int) -> tuple[str, ...]:
-    reasons = []
-    for name in pod.claim_names:
-        if problem := _problem(pod.namespace, name, state):
-            reasons.append(problem)
-            continue
-        claim = state.snapshot.claim_by_key[ObjectKey(pod.namespace, name)]
-        affinity = state.snapshot.volume_by_name[claim.volume_name].node_affinity
-        if affinity is not None and not matches_any(affinity, state)[node]:
-            wanted = " or ".join(describe(term) for term in affinity)
-            reasons.append(f"PersistentVolume {claim.volume_name} is only at {wanted}")
+    reasons = list(claim_problems(pod, state))
+    for volume in bound_volumes(pod, state):
+        terms = volume.node_affinity
+        if terms is not None and not matches_any(terms, state)[node]:
+            wanted = " or ".join(describe(term) for term in terms)
+            reasons.append(f"PersistentVolume {volume.name} is only at {wanted}")
     return tuple(reasons)
 
 

@@ -8,29 +8,51 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from rebalancer.model.objects import Pod
 from rebalancer.scheduling.feasibility import Feasibility
-from rebalancer.scheduling.filters import INTER_POD_AFFINITY, NODE_RESOURCES_FIT
+from rebalancer.scheduling.filters import NODE_RESOURCES_FIT
+from rebalancer.scheduling.filters.inter_pod_affinity import (
+    meets_own_affinity,
+    meets_own_anti_affinity,
+)
+from rebalancer.scheduling.filters.pod_topology_spread import skews
 from rebalancer.scheduling.state import ClusterState
 
 _UNTOLERATED = "node(s) had untolerated taint(s)"
-_REASONS = {
+_SPREAD = "node(s) didn't match pod topology spread constraints"
+_UNRESOLVABLE = {
+    "SchedulingGates": "node(s) are not looked at while the pod is gated",
     "NodeUnschedulable": "node(s) were unschedulable",
     # The node lifecycle controller taints a node that is not ready.
     "NodeReady": _UNTOLERATED,
+    "NodeName": "node(s) didn't match the requested node name",
     "TaintToleration": _UNTOLERATED,
     "NodeAffinity": "node(s) didn't match Pod's node affinity/selector",
     "VolumeBinding": "node(s) didn't match PersistentVolume's node affinity",
+    "VolumeZone": "node(s) had no available volume zone",
+}
+_RESOLVABLE = {
+    "NodePorts": "node(s) didn't have free ports for the requested pod ports",
+    "VolumeRestrictions": (
+        "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode"
+        " already in-use by another pod"
+    ),
+    "NodeVolumeLimits": "node(s) exceed max volume count",
 }
 _PLUGIN_ORDER = (
+    "SchedulingGates",
     "NodeUnschedulable",
     "NodeReady",
+    "NodeName",
     "TaintToleration",
     "NodeAffinity",
+    "NodePorts",
     "NodeResourcesFit",
+    "VolumeRestrictions",
+    "NodeVolumeLimits",
     "VolumeBinding",
+    "VolumeZone",
+    "PodTopologySpread",
     "InterPodAffinity",
 )
 
@@ -44,13 +66,28 @@ class _Status(NamedTuple):
 
 
 def fit_error(feasibility: Feasibility) -> str:
-    statuses = [_status(feasibility, node) for node in range(len(feasibility.has_room))]
-    reasons = _counted(reason for status in statuses for reason in status.reasons)
+    """The whole message."""
+    statuses = _statuses(feasibility)
     available = f"0/{len(statuses)} nodes are available:"
     # Two plugins report after the filters; of pods without resource claims, which are all that
     # come here, DynamicResources always says the same.
     preemption = _preemption(feasibility.pod, statuses, available)
-    return f"{available} {reasons}. no new claims to deallocate, preemption: {preemption}"
+    after = f"no new claims to deallocate, preemption: {preemption}"
+    return f"{available} {_reasons(statuses)}. {after}"
+
+
+def grouped_reasons(feasibility: Feasibility) -> str:
+    """What bars the pod from how many nodes, as in `3 Insufficient memory`; empty if nothing."""
+    return _reasons(_statuses(feasibility))
+
+
+def _statuses(feasibility: Feasibility) -> list[_Status]:
+    """Of the nodes that do not take the pod."""
+    return [_status(feasibility, i) for i, fits in enumerate(feasibility.feasible) if not fits]
+
+
+def _reasons(statuses: list[_Status]) -> str:
+    return _counted(reason for status in statuses for reason in status.reasons)
 
 
 def _preemption(pod: Pod, statuses: list[_Status], available: str) -> str:
@@ -76,13 +113,17 @@ def _status(feasibility: Feasibility, node: int) -> _Status:
     first = min(rejected_by, key=_PLUGIN_ORDER.index)
     if first == NODE_RESOURCES_FIT.name:
         return _insufficient(feasibility.pod, feasibility.state, node)
-    if first == INTER_POD_AFFINITY.name:
+    if first == "PodTopologySpread":
+        return _spread(feasibility.pod, feasibility.state, node)
+    if first == "InterPodAffinity":
         return _affinity(feasibility.pod, feasibility.state, node)
-    return _Status((_REASONS[first],), is_resolvable=False)
+    if first in _RESOLVABLE:
+        return _Status((_RESOLVABLE[first],), is_resolvable=True)
+    return _Status((_UNRESOLVABLE[first],), is_resolvable=False)
 
 
 def _insufficient(pod: Pod, state: ClusterState, node: int) -> _Status:
-    lacking = [r for r, amount in pod.requests.items() if amount > state.headroom(r)[node]]
+    lacking = [r for r, n in pod.requests.items() if n and n > state.headroom(r)[node]]
     return _Status(
         tuple("Too many pods" if r == "pods" else f"Insufficient {r}" for r in lacking),
         is_resolvable=all(
@@ -91,15 +132,17 @@ def _insufficient(pod: Pod, state: ClusterState, node: int) -> _Status:
     )
 
 
+def _spread(pod: Pod, state: ClusterState, node: int) -> _Status:
+    barring = next(constraint for constraint, _, mask in skews(pod, state) if not mask[node])
+    if state.domains(barring.topology_key)[node] < 0:
+        return _Status((f"{_SPREAD} (missing required label)",), is_resolvable=False)
+    return _Status((_SPREAD,), is_resolvable=True)
+
+
 def _affinity(pod: Pod, state: ClusterState, node: int) -> _Status:
-    """Whose terms bar the node: found by leaving out kinds of them, in the plugin's order."""
-    snapshot = state.snapshot
-    pods = tuple(replace(other, pod_anti_affinity=()) for other in snapshot.pods)
-    only_own_terms = ClusterState(replace(snapshot, pods=pods))
-    only_affinity = replace(pod, pod_anti_affinity=())
-    if not INTER_POD_AFFINITY.allowed(only_affinity, only_own_terms)[node]:
+    if not meets_own_affinity(pod, state)[node]:
         return _Status(("node(s) didn't match pod affinity rules",), is_resolvable=False)
-    if not INTER_POD_AFFINITY.allowed(pod, only_own_terms)[node]:
+    if not meets_own_anti_affinity(pod, state)[node]:
         return _Status(("node(s) didn't match pod anti-affinity rules",), is_resolvable=True)
     reason = "node(s) didn't satisfy existing pods anti-affinity rules"
     return _Status((reason,), is_resolvable=True)

@@ -1,0 +1,1 @@
+"""Measurements; their figures are in docs/benchmarks.md and docs/differential.md."""
