@@ -15,7 +15,9 @@ from tests.planning.brute_force import cheapest
 
 @st.composite
 def fit_problems(draw: st.DrawFn) -> FitProblem:
-    """Up to four nodes and six movers, often tight, now and then over-committed."""
+    """Up to four nodes and six movers, often tight, now and then over-committed; some movers ask
+    for more than they give back.
+    """
     n = draw(st.integers(2, 4))
     m = draw(st.integers(0, 6))
     k = draw(st.integers(1, 2))
@@ -23,7 +25,9 @@ def fit_problems(draw: st.DrawFn) -> FitProblem:
     release = np.array(
         [[draw(st.integers(1, 6)), draw(st.integers(0, 2))] for _ in range(m)], np.int64
     ).reshape(m, 2)
-    growth = np.array([[draw(small) // 5, 0] for _ in range(m)], np.int64).reshape(m, 2)
+    growth = np.array(
+        [[max(0, draw(small) - 4), draw(small) // 6] for _ in range(m)], np.int64
+    ).reshape(m, 2)
     return FitProblem(
         request=np.array([draw(st.integers(1, 10)), draw(st.integers(0, 3))], np.int64),
         landing=np.array([draw(st.integers(0, 3)) > 0 for _ in range(n)], np.bool_),
