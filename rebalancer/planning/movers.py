@@ -26,7 +26,7 @@ from rebalancer.scheduling.filters.volume_binding import bound_volumes, claim_pr
 from rebalancer.scheduling.filters.volume_restrictions import claim_conflicts
 from rebalancer.scheduling.movability import refusal
 from rebalancer.scheduling.state import BoolArray, ClusterState, IntArray
-from rebalancer.scheduling.target_pod import off_its_launchers, released_requests, target_pod
+from rebalancer.scheduling.target_pod import TargetPods, off_its_launchers, released_requests
 
 MILLISECONDS = 1000
 """Costs are seconds for people and whole milliseconds for the planner."""
@@ -69,6 +69,7 @@ class Movers(NamedTuple):
 def find_movers(state: ClusterState, context: PlanningContext) -> Movers:
     """Looks at every VM; VMs with equal rules are evaluated once."""
     snapshot = state.snapshot
+    targets = TargetPods(snapshot)
     classes: dict[tuple[object, ...], PlacementClass] = {}
     movers: list[Mover] = []
     refused: dict[str, list[Refusal]] = {}
@@ -79,13 +80,13 @@ def find_movers(state: ClusterState, context: PlanningContext) -> Movers:
             continue
         pod = snapshot.launchers_by_vmi[vmi.uid][0]
         source = state.index[vmi.node_name or ""]
-        target = target_pod(vmi, pod, snapshot)
+        target = targets.of(vmi, pod)
         # A VM never goes to its own node anyway, and rules without its uid can be shared.
         placed = _without_term(target, off_its_launchers(vmi))
         signature = _signature(placed, state)
         if signature not in classes:
             classes[signature] = _placement_class(len(classes), placed, state, context)
-        cost = costs.base_cost(vmi, pod, snapshot.migration_configuration, context.cost)
+        cost = costs.base_cost(vmi, target, snapshot.migration_configuration, context.cost)
         released = released_requests(pod, snapshot)
         movers.append(Mover(vmi, source, target, released, cost, classes[signature]))
     return Movers(
@@ -218,11 +219,12 @@ def _placement_class(
 def _signature(pod: Pod, state: ClusterState) -> tuple[object, ...]:
     """Equal for pods that the rules treat alike on every node.
 
-    Labels only count as far as rules look at them; they hold the VM's own uid besides.
+    Equal node selectors are one object. Labels only count as far as rules look at them; they hold
+    the VM's own uid besides.
     """
     looks_at_labels = pod.pod_affinity or pod.topology_spread
     return (
-        tuple(sorted(pod.node_selector.items())),
+        id(pod.node_selector),
         pod.node_affinity,
         pod.tolerations,
         pod.pod_affinity,

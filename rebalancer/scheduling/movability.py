@@ -7,7 +7,7 @@ from rebalancer.model.objects import Migration, Pod, VirtualMachineInstance
 from rebalancer.model.plan import Refusal
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.scheduling.namespace_limits import limit_range_problem, quota_problem
-from rebalancer.scheduling.target_pod import lacks_host_model
+from rebalancer.scheduling.target_selectors import lacks_host_model
 
 
 def refusal(

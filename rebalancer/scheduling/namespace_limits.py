@@ -19,7 +19,7 @@ from rebalancer.model.objects import (
 )
 from rebalancer.model.quantity import format_amount
 from rebalancer.model.snapshot import Snapshot
-from rebalancer.scheduling.target_pod import target_pod
+from rebalancer.scheduling.target_pod import arriving_requests
 
 Usage = Mapping[str, int]
 """What a pod takes of a quota, by its keys."""
@@ -30,14 +30,14 @@ _DEFAULT_RATIO = 2.0
 def quota_usage(vmi: VirtualMachineInstance, snapshot: Snapshot) -> Usage:
     """What the VM's second launcher pod will take; of the pods that follow it, too."""
     source_pod = snapshot.launchers_by_vmi[vmi.uid][0]
-    target = target_pod(vmi, source_pod, snapshot)
+    requests = arriving_requests(vmi, source_pod, snapshot)
     pods = 1 + len(snapshot.attachments_by_launcher.get(source_pod.uid, ()))
     usage = {"count/pods": pods, "pods": pods}
-    for resource, amount in target.requests.items():
+    for resource, amount in requests.items():
         if resource != "pods":
             usage[f"requests.{resource}"] = amount
             usage[resource] = amount
-    for resource, amount in _limits(vmi, source_pod, target, snapshot).items():
+    for resource, amount in _limits(vmi, source_pod, requests, snapshot).items():
         usage[f"limits.{resource}"] = amount
     return usage
 
@@ -74,9 +74,9 @@ def limit_range_problem(vmi: VirtualMachineInstance, snapshot: Snapshot) -> str 
     if not ranges:
         return None
     source_pod = snapshot.launchers_by_vmi[vmi.uid][0]
-    target = target_pod(vmi, source_pod, snapshot)
-    limits = _limits(vmi, source_pod, target, snapshot)
-    return next(_beyond(ranges, target.requests, limits), None)
+    requests = arriving_requests(vmi, source_pod, snapshot)
+    limits = _limits(vmi, source_pod, requests, snapshot)
+    return next(_beyond(ranges, requests, limits), None)
 
 
 def _exceeded(quota: ResourceQuota, key: str, amount: int, coming: int) -> str | None:
@@ -119,7 +119,7 @@ def _may_hold(scope: ScopeRequirement, pod: Pod) -> bool:
 
 
 def _limits(
-    vmi: VirtualMachineInstance, source_pod: Pod, target: Pod, snapshot: Snapshot
+    vmi: VirtualMachineInstance, source_pod: Pod, requests: Amounts, snapshot: Snapshot
 ) -> Amounts:
     """The source pod's limits, grown as its requests do.
 
@@ -128,12 +128,12 @@ def _limits(
     """
     limits = {}
     for resource, limit in source_pod.limits.items():
-        before, after = source_pod.requests.get(resource, 0), target.requests.get(resource, 0)
+        before, after = source_pod.requests.get(resource, 0), requests.get(resource, 0)
         limits[resource] = -(-limit * after // before) if after > before > 0 else limit
     spec = vmi.launcher or LauncherSpec()
     vcpus = 1 if spec.vcpus is None else spec.vcpus
     automatic = {
-        "memory": int(target.requests.get("memory", 0) * _memory_ratio(vmi, snapshot)),
+        "memory": int(requests.get("memory", 0) * _memory_ratio(vmi, snapshot)),
         "cpu": (vcpus + spec.io_threads) * 1000,
     }
     quotas = snapshot.quotas_by_namespace.get(vmi.namespace, ())

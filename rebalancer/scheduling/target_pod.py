@@ -5,21 +5,20 @@ its way into the cluster, such as a node selector of its namespace, will change 
 so what the source pod has stays, wherever that makes the target harder to place, not easier.
 
 Source: kubevirt/kubevirt v1.8.4 pkg/virt-controller/watch/migration/migration.go,
-createTargetPod, createAttachmentPod and prepareNodeSelectorForHostCpuModel;
-pkg/virt-controller/services/template.go, renderLaunchManifest.
+createTargetPod and createAttachmentPod; pkg/virt-controller/services/template.go,
+renderLaunchManifest.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TypeVar
 
 from msgspec.structs import replace
 
-from rebalancer.model.keys import ARCHITECTURE, CPU_FEATURE, CREATED_BY, HOSTNAME
+from rebalancer.model.keys import CREATED_BY, HOSTNAME
 from rebalancer.model.objects import (
     Amounts,
     LabelSelector,
     LauncherSpec,
-    Node,
     NodeSelectorTerm,
     Pod,
     PodAffinityTerm,
@@ -29,14 +28,9 @@ from rebalancer.model.objects import (
 )
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.scheduling.launcher_requests import target_requests
+from rebalancer.scheduling.target_selectors import TargetSelectors
 
 T = TypeVar("T")
-
-_HOST_MODEL = "host-model-cpu.node.kubevirt.io/"
-_HOST_MODEL_FEATURE = "host-model-required-features.node.kubevirt.io/"
-_MIGRATION_MODEL = "cpu-model-migration.node.kubevirt.io/"
-_VENDOR = "cpu-vendor.node.kubevirt.io/"
-_MACHINE_TYPE = "machine-type.node.kubevirt.io/"
 
 _ADMISSION_TOLERATIONS = {
     "node.kubernetes.io/not-ready",
@@ -47,98 +41,60 @@ _ADMISSION_TOLERATIONS = {
 PodTolerationRestriction in kubernetes v1.36.3 plugin/pkg/admission."""
 
 
-def target_pod(vmi: VirtualMachineInstance, source_pod: Pod, snapshot: Snapshot) -> Pod:
-    """The pod that will ask for a place when the VMI is migrated off the source pod's node.
+class TargetPods:
+    """Renders the target pods of one snapshot; equal node selectors are one object."""
 
-    Its request includes that of the pod that brings hot-plugged volumes after it, and its claims
-    are those of both, since one is of no use without the other.
-    """
-    spec = vmi.launcher or LauncherSpec()
-    source = snapshot.node_by_name[source_pod.node_name or ""]
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._selectors = TargetSelectors(snapshot)
+
+    def of(self, vmi: VirtualMachineInstance, source_pod: Pod) -> Pod:
+        """The pod that will ask for a place when the VMI is migrated off the source pod's node.
+
+        Its request includes that of the pod that brings hot-plugged volumes after it, and its
+        claims are those of both, since one is of no use without the other.
+        """
+        spec = vmi.launcher or LauncherSpec()
+        node_affinity, tolerations = source_pod.node_affinity, source_pod.tolerations
+        if vmi.launcher is not None:
+            node_affinity = _node_affinity(spec, source_pod)
+            tolerations = _tolerations(spec, source_pod)
+        attachments = self._snapshot.attachments_by_launcher.get(source_pod.uid, ())
+        claims = (claim for pod in (source_pod, *attachments) for claim in pod.claim_names)
+        return replace(
+            source_pod,
+            name=f"{source_pod.name} (migrated)",
+            uid=f"{source_pod.uid}-target",
+            node_name=None,
+            phase="Pending",
+            requests=arriving_requests(vmi, source_pod, self._snapshot),
+            node_selector=self._selectors.of(vmi, source_pod),
+            node_affinity=node_affinity,
+            tolerations=tolerations,
+            pod_affinity=_union(source_pod.pod_affinity, spec.pod_affinity),
+            pod_anti_affinity=_union(
+                source_pod.pod_anti_affinity, (*spec.pod_anti_affinity, off_its_launchers(vmi))
+            ),
+            claim_names=tuple(dict.fromkeys(claims)),
+        )
+
+
+def target_pod(vmi: VirtualMachineInstance, source_pod: Pod, snapshot: Snapshot) -> Pod:
+    """As `TargetPods.of`, for a single one."""
+    return TargetPods(snapshot).of(vmi, source_pod)
+
+
+def arriving_requests(vmi: VirtualMachineInstance, source_pod: Pod, snapshot: Snapshot) -> Amounts:
+    """What the target node must have room for; of each resource not less than is released."""
     requests = source_pod.requests
-    node_affinity, tolerations = source_pod.node_affinity, source_pod.tolerations
     if vmi.launcher is not None:
-        requests = target_requests(source_pod, spec, snapshot.launcher_configuration)
-        node_affinity = _node_affinity(spec, source_pod)
-        tolerations = _tolerations(spec, source_pod)
-    attachments = snapshot.attachments_by_launcher.get(source_pod.uid, ())
-    claims = (claim for pod in (source_pod, *attachments) for claim in pod.claim_names)
-    return replace(
-        source_pod,
-        name=f"{source_pod.name} (migrated)",
-        uid=f"{source_pod.uid}-target",
-        node_name=None,
-        phase="Pending",
-        requests=_sum(requests, attachments),
-        node_selector=_node_selector(vmi, spec, source_pod, source, snapshot),
-        node_affinity=node_affinity,
-        tolerations=tolerations,
-        pod_affinity=_union(source_pod.pod_affinity, spec.pod_affinity),
-        pod_anti_affinity=_union(
-            source_pod.pod_anti_affinity, (*spec.pod_anti_affinity, off_its_launchers(vmi))
-        ),
-        claim_names=tuple(dict.fromkeys(claims)),
-    )
+        requests = target_requests(source_pod, vmi.launcher, snapshot.launcher_configuration)
+    return _sum(requests, snapshot.attachments_by_launcher.get(source_pod.uid, ()))
 
 
 def released_requests(source_pod: Pod, snapshot: Snapshot) -> Amounts:
     """What the source node gets back once the VM has left it."""
     return _sum(source_pod.requests, snapshot.attachments_by_launcher.get(source_pod.uid, ()))
-
-
-def lacks_host_model(vmi: VirtualMachineInstance, source_pod: Pod, source: Node) -> bool:
-    """Whether KubeVirt could not make the target pod: no host model known of the source node."""
-    return (
-        vmi.has_host_model_cpu
-        and not _migrated_before(source_pod)
-        and not any(key.startswith(_HOST_MODEL) for key in source.labels)
-    )
-
-
-def _node_selector(
-    vmi: VirtualMachineInstance,
-    spec: LauncherSpec,
-    source_pod: Pod,
-    source: Node,
-    snapshot: Snapshot,
-) -> Mapping[str, str]:
-    """An earlier migration has left its target's host name on the running pod, which does not
-    count; nor does the machine type once the VMI's status tells which one it has got.
-    """
-    settings = snapshot.launcher_configuration
-    selector = {
-        key: value
-        for key, value in source_pod.node_selector.items()
-        if key != HOSTNAME and not (spec.machine_type and key.startswith(_MACHINE_TYPE))
-    }
-    selector.update(settings.node_selector)
-    selector.update(vmi.node_selector)
-    if architecture := vmi.architecture or source.labels.get(ARCHITECTURE):
-        selector.setdefault(ARCHITECTURE, architecture)
-    if spec.machine_type:
-        selector[_MACHINE_TYPE + spec.machine_type] = "true"
-    if settings.checks_hyperv:
-        selector.update(dict.fromkeys(spec.hyperv_labels, "true"))
-    if vmi.has_host_model_cpu and not _migrated_before(source_pod):
-        selector.update(_host_model_selector(source))
-    if not any(key.startswith(_VENDOR) for key in selector):
-        selector.update({k: "true" for k in source.labels if k.startswith(_VENDOR)})
-    return selector
-
-
-def _migrated_before(source_pod: Pod) -> bool:
-    """A pod that is itself a migration's target has these selectors, and hands them on."""
-    return any(key.startswith((CPU_FEATURE, _MIGRATION_MODEL)) for key in source_pod.node_selector)
-
-
-def _host_model_selector(source: Node) -> Mapping[str, str]:
-    selector = {}
-    for key, value in source.labels.items():
-        if key.startswith(_HOST_MODEL):
-            selector[_MIGRATION_MODEL + key.removeprefix(_HOST_MODEL)] = value
-        elif key.startswith(_HOST_MODEL_FEATURE):
-            selector[CPU_FEATURE + key.removeprefix(_HOST_MODEL_FEATURE)] = value
-    return selector
 
 
 def _node_affinity(spec: LauncherSpec, source_pod: Pod) -> tuple[NodeSelectorTerm, ...] | None:

@@ -3,7 +3,8 @@
 from msgspec.structs import replace
 
 from rebalancer.model.objects import Node
-from rebalancer.scheduling.target_pod import lacks_host_model, target_pod
+from rebalancer.scheduling.target_pod import target_pod
+from rebalancer.scheduling.target_selectors import lacks_host_model
 from tests.builders import Launched, cluster, node, vm
 
 SKYLAKE = node("n1", labels={"host-model-required-features.node.kubevirt.io/vmx": "true"})

@@ -20,7 +20,8 @@ from rebalancer.model.objects import (
     VirtualMachineInstance,
 )
 from rebalancer.planning.cost import bytes_to_copy
-from rebalancer.scheduling.target_pod import lacks_host_model, target_pod
+from rebalancer.scheduling.target_pod import target_pod
+from rebalancer.scheduling.target_selectors import lacks_host_model
 
 _NEXT_PHASE = {
     "Scheduled": "PreparingTarget",
