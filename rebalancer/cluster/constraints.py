@@ -139,7 +139,7 @@ def _pod_affinity_term(
     term: wire.PodAffinityTerm, namespace: str, labels: Mapping[str, str]
 ) -> PodAffinityTerm:
     selector = _merged(
-        _label_selector(term.label_selector),
+        label_selector(term.label_selector),
         _label_keys(term.match_label_keys, "In", labels),
         _label_keys(term.mismatch_label_keys, "NotIn", labels),
     )
@@ -148,7 +148,7 @@ def _pod_affinity_term(
         topology_key=term.topology_key,
         selector=selector,
         namespaces=(namespace,) if names_none else tuple(term.namespaces or ()),
-        namespace_selector=_label_selector(term.namespace_selector),
+        namespace_selector=label_selector(term.namespace_selector),
     )
 
 
@@ -169,7 +169,7 @@ def _label_keys(
     return (Requirement(key, operator, (labels[key],)) for key in keys or () if key in labels)
 
 
-def _label_selector(selector: wire.LabelSelector | None) -> LabelSelector | None:
+def label_selector(selector: wire.LabelSelector | None) -> LabelSelector | None:
     if selector is None:
         return None
     labels = (selector.match_labels or {}).items()
@@ -234,7 +234,7 @@ def _topology_spread(data: bytes, named: _LabelValues) -> tuple[TopologySpreadCo
             topology_key=each.topology_key,
             max_skew=each.max_skew,
             selector=_merged(
-                _label_selector(each.label_selector),
+                label_selector(each.label_selector),
                 _label_keys(each.match_label_keys, "In", dict(named)),
             ),
             min_domains=1 if each.min_domains is None else each.min_domains,

@@ -20,19 +20,31 @@ from rebalancer.cluster.infrastructure import (
     convert_volume,
 )
 from rebalancer.cluster.kinds import Kind
+from rebalancer.cluster.limits import (
+    convert_disruption_budget,
+    convert_limit_range,
+    convert_quota,
+)
 from rebalancer.cluster.pods import PodConverter
-from rebalancer.cluster.virtual_machines import convert_kubevirt, convert_migration, convert_vmi
+from rebalancer.cluster.virtual_machines import (
+    KubeVirtSettings,
+    VMIConverter,
+    convert_kubevirt,
+    convert_migration,
+)
 from rebalancer.errors import ClusterError, UnreadableObjectError
 from rebalancer.model.objects import (
     CSIDriver,
     CSINode,
+    LimitRange,
     Migration,
-    MigrationConfiguration,
     Namespace,
     Node,
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
+    PodDisruptionBudget,
+    ResourceQuota,
     StorageClass,
     VirtualMachineInstance,
     VolumeAttachment,
@@ -43,7 +55,7 @@ Object = (
     | Pod
     | VirtualMachineInstance
     | Migration
-    | MigrationConfiguration
+    | KubeVirtSettings
     | PersistentVolumeClaim
     | PersistentVolume
     | StorageClass
@@ -51,6 +63,9 @@ Object = (
     | CSINode
     | VolumeAttachment
     | Namespace
+    | ResourceQuota
+    | LimitRange
+    | PodDisruptionBudget
 )
 
 
@@ -69,7 +84,7 @@ class ObjectDecoder:
         self._converters: Mapping[Kind, Callable[[Any], Object]] = {
             kinds.NODE: convert_node,
             kinds.POD: PodConverter().convert,
-            kinds.VMI: convert_vmi,
+            kinds.VMI: VMIConverter().convert,
             kinds.MIGRATION: convert_migration,
             kinds.KUBEVIRT: convert_kubevirt,
             kinds.CLAIM: convert_claim,
@@ -79,6 +94,9 @@ class ObjectDecoder:
             kinds.CSI_NODE: convert_csi_node,
             kinds.VOLUME_ATTACHMENT: convert_attachment,
             kinds.NAMESPACE: convert_namespace,
+            kinds.QUOTA: convert_quota,
+            kinds.LIMIT_RANGE: convert_limit_range,
+            kinds.DISRUPTION_BUDGET: convert_disruption_budget,
         }
 
     def decode(self, kind: Kind, data: bytes | Raw, place: str) -> Object:
@@ -154,6 +172,9 @@ _SHAPES: Mapping[Kind, Any] = {
     kinds.CSI_NODE: wire.CSINode,
     kinds.VOLUME_ATTACHMENT: wire.VolumeAttachment,
     kinds.NAMESPACE: wire.Namespace,
+    kinds.QUOTA: wire.ResourceQuota,
+    kinds.LIMIT_RANGE: wire.LimitRange,
+    kinds.DISRUPTION_BUDGET: wire.PodDisruptionBudget,
 }
 _OBJECTS: Mapping[Kind, Decoder[Any]] = {kind: Decoder(shape) for kind, shape in _SHAPES.items()}
 _PAGES: Mapping[Kind, Decoder[Any]] = {

@@ -30,6 +30,9 @@ CSI_DRIVER = Kind("CSIDriver", "storage.k8s.io", "csidrivers")
 CSI_NODE = Kind("CSINode", "storage.k8s.io", "csinodes")
 VOLUME_ATTACHMENT = Kind("VolumeAttachment", "storage.k8s.io", "volumeattachments")
 NAMESPACE = Kind("Namespace", "", "namespaces")
+QUOTA = Kind("ResourceQuota", "", "resourcequotas")
+LIMIT_RANGE = Kind("LimitRange", "", "limitranges")
+DISRUPTION_BUDGET = Kind("PodDisruptionBudget", "policy", "poddisruptionbudgets")
 KUBEVIRT = Kind("KubeVirt", "kubevirt.io", "kubevirts")
 VMI = Kind("VirtualMachineInstance", "kubevirt.io", "virtualmachineinstances")
 MIGRATION = Kind(
@@ -40,6 +43,8 @@ LEASE = Kind("Lease", "coordination.k8s.io", "leases")
 SNAPSHOT_KINDS = (
     KUBEVIRT,
     NAMESPACE,
+    LIMIT_RANGE,
+    DISRUPTION_BUDGET,
     VOLUME,
     CLAIM,
     STORAGE_CLASS,
@@ -47,6 +52,7 @@ SNAPSHOT_KINDS = (
     CSI_NODE,
     VOLUME_ATTACHMENT,
     NODE,
+    QUOTA,
     MIGRATION,
     VMI,
     POD,

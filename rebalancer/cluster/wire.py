@@ -238,25 +238,127 @@ class Pod(Object):
 # KubeVirt
 
 
+class HugePages(Wire):
+    page_size: str | None = None
+
+
+class ReservedOverhead(Wire):
+    added_overhead: Quantity | None = None
+
+
 class DomainMemory(Wire):
     guest: Quantity | None = None
+    hugepages: HugePages | None = None
+    reserved_overhead: ReservedOverhead | None = None
+
+
+class CPUFeature(Wire):
+    name: str | None = None
+    policy: str | None = None
 
 
 class DomainCPU(Wire):
     model: str | None = None
+    cores: int | None = None
+    sockets: int | None = None
+    threads: int | None = None
+    features: list[CPUFeature] | None = None
+    dedicated_cpu_placement: bool | None = None
+    isolate_emulator_thread: bool | None = None
+
+
+class DomainResources(Resources):
+    overcommit_guest_overhead: bool | None = None
+
+
+class Binding(Wire):
+    name: str | None = None
+
+
+class Interface(Wire):
+    sriov: Ignored | None = None
+    passt_binding: Ignored | None = None
+    binding: Binding | None = None
+
+
+class Enabled(Wire):
+    enabled: bool | None = None
+
+
+class Devices(Wire):
+    interfaces: list[Interface] | None = None
+    gpus: list[Ignored] | None = None
+    host_devices: list[Ignored] | None = None
+    tpm: Enabled | None = None
+    autoattach_graphics_device: bool | None = None
+    autoattach_serial_console: bool | None = None
+    log_serial_console: bool | None = None
+
+
+class HyperV(Wire):
+    vpindex: Enabled | None = None
+    runtime: Enabled | None = None
+    reset: Enabled | None = None
+    synic: Enabled | None = None
+    synictimer: Enabled | None = None
+    frequencies: Enabled | None = None
+    reenlightenment: Enabled | None = None
+    tlbflush: Enabled | None = None
+    ipi: Enabled | None = None
+    evmcs: Enabled | None = None
+
+
+class Features(Wire):
+    hyperv: HyperV | None = None
+
+
+class IOThreads(Wire):
+    supplemental_pool_thread_count: int | None = None
+
+
+class LaunchSecurity(Wire):
+    sev: Ignored | None = None
+    snp: Ignored | None = None
+
+
+class Machine(Wire):
+    type: str | None = None
 
 
 class Domain(Wire):
     memory: DomainMemory | None = None
     cpu: DomainCPU | None = None
-    resources: Resources | None = None
+    resources: DomainResources | None = None
+    devices: Devices | None = None
+    features: Features | None = None
+    io_threads: IOThreads | None = None
+    launch_security: LaunchSecurity | None = None
+    machine: Machine | None = None
+
+
+class VMIVolume(Wire):
+    downward_metrics: Ignored | None = None
+
+
+class UtilityVolume(Wire):
+    name: str | None = None
+
+
+class Probe(Wire):
+    exec: Ignored | None = None
 
 
 class VirtualMachineInstanceSpec(Wire):
     domain: Domain | None = None
     architecture: str | None = None
     node_selector: dict[str, str] | None = None
+    affinity: Raw = NULL
+    tolerations: Raw = NULL
     eviction_strategy: str | None = None
+    volumes: list[VMIVolume] | None = None
+    utility_volumes: list[UtilityVolume] | None = None
+    liveness_probe: Probe | None = None
+    readiness_probe: Probe | None = None
 
 
 class MemoryStatus(Wire):
@@ -279,6 +381,15 @@ class MigrationState(Wire):
     migration_configuration: MigrationConfiguration | None = None
 
 
+class BackupStatus(Wire):
+    backup_name: str | None = None
+    completed: bool | None = None
+
+
+class ChangedBlockTracking(Wire):
+    backup_status: BackupStatus | None = None
+
+
 class VirtualMachineInstanceStatus(Wire):
     phase: str | None = None
     node_name: str | None = None
@@ -286,6 +397,8 @@ class VirtualMachineInstanceStatus(Wire):
     memory: MemoryStatus | None = None
     migration_state: MigrationState | None = None
     evacuation_node_name: str | None = None
+    machine: Machine | None = None
+    changed_block_tracking: ChangedBlockTracking | None = None
 
 
 class VirtualMachineInstance(Object):
@@ -313,8 +426,38 @@ class Migration(Object):
     status: MigrationStatus | None = None
 
 
+class DeveloperConfiguration(Wire):
+    memory_overcommit: int | None = None
+    cpu_allocation_ratio: int | None = None
+    node_selectors: dict[str, str] | None = None
+    feature_gates: list[str] | None = None
+
+
+class BindingPlugin(Wire):
+    compute_resource_overhead: Resources | None = None
+
+
+class NetworkConfiguration(Wire):
+    binding: dict[str, BindingPlugin] | None = None
+
+
+class SupportContainerResources(Wire):
+    type: str | None = None
+    resources: Resources | None = None
+
+
+class VirtualMachineOptions(Wire):
+    disable_serial_console_log: Ignored | None = None
+
+
 class KubeVirtConfiguration(Wire):
     migrations: MigrationConfiguration | None = None
+    developer_configuration: DeveloperConfiguration | None = None
+    network: NetworkConfiguration | None = None
+    support_container_resources: list[SupportContainerResources] | None = None
+    virtual_machine_options: VirtualMachineOptions | None = None
+    eviction_strategy: str | None = None
+    additional_guest_memory_overhead_ratio: str | None = None
 
 
 class KubeVirtSpec(Wire):
@@ -325,7 +468,7 @@ class KubeVirt(Object):
     spec: KubeVirtSpec | None = None
 
 
-# Storage and namespaces
+# Storage and what namespaces hold
 
 
 class ClaimSpec(Wire):
@@ -424,6 +567,53 @@ class VolumeAttachment(Object):
 
 class Namespace(Object):
     pass
+
+
+class ScopeRequirement(Wire):
+    scope_name: str
+    operator: Operator
+    values: list[str] | None = None
+
+
+class ScopeSelector(Wire):
+    match_expressions: list[ScopeRequirement] | None = None
+
+
+class QuotaSpec(Wire):
+    hard: Quantities | None = None
+    scopes: list[str] | None = None
+    scope_selector: ScopeSelector | None = None
+
+
+class QuotaStatus(Wire):
+    used: Quantities | None = None
+
+
+class ResourceQuota(Object):
+    spec: QuotaSpec | None = None
+    status: QuotaStatus | None = None
+
+
+class LimitRangeItem(Wire):
+    type: str | None = None
+    max: Quantities | None = None
+    default: Quantities | None = None
+
+
+class LimitRangeSpec(Wire):
+    limits: list[LimitRangeItem] | None = None
+
+
+class LimitRange(Object):
+    spec: LimitRangeSpec | None = None
+
+
+class DisruptionBudgetSpec(Wire):
+    selector: LabelSelector | None = None
+
+
+class PodDisruptionBudget(Object):
+    spec: DisruptionBudgetSpec | None = None
 
 
 # Lists and documents

@@ -14,7 +14,7 @@ from rebalancer.planning.movers import refusal_of
 from rebalancer.scheduling.feasibility import evaluate
 from rebalancer.scheduling.fit_error import grouped_reasons
 from rebalancer.scheduling.state import ClusterState
-from rebalancer.scheduling.target_pod import target_pod
+from rebalancer.scheduling.target_pod import released_requests, target_pod
 
 _SCHEDULABLE = "kubevirt.io/schedulable"
 
@@ -66,7 +66,12 @@ def explain_node(snapshot: Snapshot, node: Node, context: PlanningContext) -> No
     here = sorted((v for v in snapshot.vmis if v.node_name == node.name), key=lambda v: v.key)
     residents = tuple(_resident(vmi, state, context) for vmi in here)
     leaving = {resident.vmi for resident in residents if resident.targets}
-    pods = [pod for vmi in here if vmi.key in leaving for pod in snapshot.launchers_by_vmi[vmi.uid]]
+    released = [
+        released_requests(pod, snapshot)
+        for vmi in here
+        if vmi.key in leaving
+        for pod in snapshot.launchers_by_vmi[vmi.uid]
+    ]
     return NodeExplanation(
         node=node.name,
         conditions=tuple(_conditions(node)),
@@ -75,7 +80,7 @@ def explain_node(snapshot: Snapshot, node: Node, context: PlanningContext) -> No
                 resource,
                 allocatable,
                 int(state.requested(resource)[index]),
-                sum(pod.requests.get(resource, 0) for pod in pods),
+                sum(amounts.get(resource, 0) for amounts in released),
             )
             for resource, allocatable in sorted(node.allocatable.items())
         ),
@@ -106,7 +111,7 @@ def _resident(
     if refusal is not None:
         return Resident(vmi.key, memory_bytes, refusal, (), "")
     source = state.index[vmi.node_name or ""]
-    feasibility = evaluate(target_pod(vmi, launchers[0], state.nodes[source]), state)
+    feasibility = evaluate(target_pod(vmi, launchers[0], snapshot), state)
     others = [i for i in range(len(state.nodes)) if i != source]
     targets = [state.nodes[i].name for i in np.flatnonzero(feasibility.feasible) if i != source]
     grouped = grouped_reasons(feasibility, others)

@@ -47,7 +47,7 @@ def explain_vmi(
     pod = launcher_of(vmi, snapshot)
     own_node = pod.node_name or ""
     source = snapshot.node_by_name.get(own_node)
-    asked = target_pod(vmi, pod, source) if source else pod
+    asked = target_pod(vmi, pod, snapshot) if source else pod
     feasibility = evaluate(asked, ClusterState(without(pod, snapshot)))
     others = [i for i, node in enumerate(snapshot.nodes) if node.name != own_node]
     return Explanation(

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 Amounts = Mapping[str, int]
 """Resource name to amount."""
@@ -142,6 +142,12 @@ class Pod(Struct, frozen=True, gc=False):
     topology_spread: tuple[TopologySpreadConstraint, ...] = ()
     host_ports: tuple[HostPort, ...] = ()
     claim_names: tuple[str, ...] = ()
+    launcher_containers: Mapping[str, Amounts] = {}
+    """Of a launcher pod: each container's requests; init containers only if they keep running."""
+    limits: Amounts = {}
+    """Of a launcher pod: sum of its containers' limits."""
+    attached_to: str | None = None
+    """Of a pod that brings hot-plugged volumes to a VM: uid of the launcher pod that owns it."""
     unmodelled: tuple[str, ...] = ()
     """What the pod asks of the scheduler that no filter here decides, such as a resource claim."""
 
@@ -182,6 +188,40 @@ class MigrationState(Struct, frozen=True):
     progress_timeout_seconds: int | None = None
 
 
+class LauncherSpec(Struct, frozen=True):
+    """What virt-controller renders a VMI's launcher pods from, apart from its own settings."""
+
+    requests: Amounts = {}
+    """`spec.domain.resources.requests`, and so `limits`."""
+    limits: Amounts = {}
+    guest_memory_bytes: int | None = None
+    """`spec.domain.memory.guest`; memory that is still to be plugged in included."""
+    huge_page_size: str = ""
+    overcommits_overhead: bool = False
+    vcpus: int | None = None
+    """Cores times sockets times threads; None where the VMI has no CPU topology."""
+    io_threads: int = 0
+    """Threads of the supplemental pool."""
+    has_dedicated_cpus: bool = False
+    isolates_emulator_thread: bool = False
+    completes_even_parity: bool = False
+    device_overhead_bytes: int = 0
+    """Memory that devices, probes and the like need besides the guest's."""
+    bindings: tuple[str, ...] = ()
+    """Network binding plugins, each once."""
+    logs_serial_console: bool | None = None
+    """None where KubeVirt's own settings decide."""
+    machine_type: str = ""
+    hyperv_labels: tuple[str, ...] = ()
+    """Of nodes; asked for where KubeVirt checks Hyper-V features strictly."""
+    rejected_labels: tuple[str, ...] = ()
+    """A node that has one of them, whatever its value, is no target."""
+    node_affinity: tuple[NodeSelectorTerm, ...] | None = None
+    pod_affinity: tuple[PodAffinityTerm, ...] = ()
+    pod_anti_affinity: tuple[PodAffinityTerm, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+
+
 class VirtualMachineInstance(Struct, frozen=True):
     namespace: str
     name: str
@@ -195,7 +235,16 @@ class VirtualMachineInstance(Struct, frozen=True):
     has_host_model_cpu: bool = True
     """`spec.domain.cpu.model` is `host-model` (KubeVirt's default), so a target must match."""
     node_selector: Mapping[str, str] = EMPTY
+    launcher: LauncherSpec | None = None
+    """None where that is not known: then a target pod is taken to be like the source pod."""
     live_migratable: Condition | None = None
+    pending_changes: tuple[str, ...] = ()
+    """Condition types that stand for a change for which KubeVirt migrates the VM by itself."""
+    is_paused: bool = False
+    utility_volumes: tuple[str, ...] = ()
+    """Volumes that a migration waits for to be detached."""
+    running_backup: str = ""
+    """Name of the backup that a migration waits for."""
     migration_state: MigrationState | None = None
     eviction_strategy: str = ""
     evacuation_node_name: str = ""
@@ -307,6 +356,69 @@ class VolumeAttachment(Struct, frozen=True):
 class Namespace(Struct, frozen=True):
     name: str
     labels: Mapping[str, str] = EMPTY
+
+
+class ScopeRequirement(Struct, frozen=True):
+    """A scope of a quota: it only counts pods of which this holds."""
+
+    scope: str
+    operator: Operator = "Exists"
+    values: tuple[str, ...] = ()
+
+
+class ResourceQuota(Struct, frozen=True):
+    """Keys as in `spec.hard`: `requests.memory`, `limits.cpu`, `count/pods` and so on."""
+
+    namespace: str
+    name: str
+    hard: Amounts
+    used: Amounts = {}
+    """Keys that it lacks have not been counted yet."""
+    scopes: tuple[ScopeRequirement, ...] = ()
+
+
+class LimitRangeItem(Struct, frozen=True):
+    type: str
+    max: Amounts = {}
+    default_limit: Amounts = {}
+
+
+class LimitRange(Struct, frozen=True):
+    namespace: str
+    name: str
+    items: tuple[LimitRangeItem, ...] = ()
+
+
+class PodDisruptionBudget(Struct, frozen=True):
+    namespace: str
+    name: str
+    selector: LabelSelector | None = None
+    """None selects nothing."""
+    is_of_kubevirt: bool = False
+    """KubeVirt itself made it for one VMI; releases before v1.4 do."""
+
+
+class LauncherConfiguration(Struct, frozen=True):
+    """What of the KubeVirt CR bears on launcher pods and on who may move a VM.
+
+    Defaults: pkg/virt-config/configuration.go in kubevirt/kubevirt v1.8.4.
+    """
+
+    memory_overcommit_percent: int = 100
+    cpu_allocation_ratio: int = 10
+    overhead_ratio: float = 1.0
+    """`additionalGuestMemoryOverheadRatio`"""
+    node_selector: Mapping[str, str] = EMPTY
+    """Asked for by every launcher pod."""
+    checks_hyperv: bool = False
+    """Feature gate HypervStrictCheck."""
+    logs_serial_console: bool = True
+    console_log_requests: Amounts = field(default_factory=lambda: {"memory": 35_000_000, "cpu": 5})
+    console_log_limits: Amounts = field(default_factory=lambda: {"memory": 60_000_000, "cpu": 15})
+    binding_memory_bytes: Amounts = {}
+    """By network binding plugin: memory that each VM with such an interface needs besides."""
+    eviction_strategy: str = ""
+    """Of VMIs that name none; empty where KubeVirt leaves it open too."""
 
 
 class MigrationConfiguration(Struct, frozen=True):

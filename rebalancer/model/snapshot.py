@@ -12,6 +12,8 @@ from msgspec.structs import replace
 from rebalancer.model.objects import (
     CSIDriver,
     CSINode,
+    LauncherConfiguration,
+    LimitRange,
     Migration,
     MigrationConfiguration,
     Namespace,
@@ -20,6 +22,8 @@ from rebalancer.model.objects import (
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
+    PodDisruptionBudget,
+    ResourceQuota,
     StorageClass,
     VirtualMachineInstance,
     VolumeAttachment,
@@ -41,7 +45,11 @@ class Snapshot(Struct, frozen=True, dict=True):
     csi_nodes: tuple[CSINode, ...] = ()
     volume_attachments: tuple[VolumeAttachment, ...] = ()
     namespaces: tuple[Namespace, ...] = ()
+    quotas: tuple[ResourceQuota, ...] = ()
+    limit_ranges: tuple[LimitRange, ...] = ()
+    disruption_budgets: tuple[PodDisruptionBudget, ...] = ()
     migration_configuration: MigrationConfiguration = MigrationConfiguration()
+    launcher_configuration: LauncherConfiguration = LauncherConfiguration()
     missing: tuple[str, ...] = ()
     """Kinds that the source does not hold, so that nothing may be concluded from their absence."""
 
@@ -82,10 +90,25 @@ class Snapshot(Struct, frozen=True, dict=True):
         return {namespace.name: namespace.labels for namespace in self.namespaces}
 
     @cached_property
+    def quotas_by_namespace(self) -> Mapping[str, tuple[ResourceQuota, ...]]:
+        return _grouped((quota.namespace, quota) for quota in self.quotas)
+
+    @cached_property
+    def limit_ranges_by_namespace(self) -> Mapping[str, tuple[LimitRange, ...]]:
+        return _grouped((limits.namespace, limits) for limits in self.limit_ranges)
+
+    @cached_property
     def launchers_by_vmi(self) -> Mapping[str, tuple[Pod, ...]]:
         """VMI uid to its launcher pods that have not finished."""
         return _grouped(
             (pod.vmi_uid, pod) for pod in self.pods if pod.vmi_uid and not pod.is_finished
+        )
+
+    @cached_property
+    def attachments_by_launcher(self) -> Mapping[str, tuple[Pod, ...]]:
+        """Launcher pod uid to the pods that bring hot-plugged volumes to it."""
+        return _grouped(
+            (pod.attached_to, pod) for pod in self.pods if pod.attached_to and not pod.is_finished
         )
 
     @cached_property

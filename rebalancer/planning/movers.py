@@ -1,11 +1,18 @@
 """From a snapshot to the arrays of a fit problem, and back from its solution to moves."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
-from rebalancer.model.objects import PersistentVolume, Pod, VirtualMachineInstance
+from rebalancer.model.objects import (
+    Amounts,
+    PersistentVolume,
+    Pod,
+    PodAffinityTerm,
+    VirtualMachineInstance,
+)
 from rebalancer.model.plan import Cost, Move, Refusal
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning import cost as costs
@@ -19,8 +26,8 @@ from rebalancer.scheduling.filters.inter_pod_affinity import barring_terms
 from rebalancer.scheduling.filters.volume_binding import claim_problems
 from rebalancer.scheduling.filters.volume_restrictions import claim_conflicts
 from rebalancer.scheduling.movability import refusal
-from rebalancer.scheduling.state import BoolArray, ClusterState
-from rebalancer.scheduling.target_pod import target_pod
+from rebalancer.scheduling.state import BoolArray, ClusterState, IntArray
+from rebalancer.scheduling.target_pod import TargetPods, off_its_launchers, released_requests
 
 MILLISECONDS = 1000
 """Costs are seconds for people and whole milliseconds for the planner."""
@@ -33,6 +40,8 @@ class Mover(NamedTuple):
     source: int
     """Index of its node."""
     target_pod: Pod
+    released: Amounts
+    """What its node gets back when it leaves."""
     cost: Cost
     rules: "PlacementClass"
 
@@ -61,6 +70,7 @@ class Movers(NamedTuple):
 def find_movers(state: ClusterState, context: PlanningContext) -> Movers:
     """Looks at every VM; VMs with equal rules are evaluated once."""
     snapshot = state.snapshot
+    targets = TargetPods(snapshot)
     classes: dict[tuple[object, ...], PlacementClass] = {}
     movers: list[Mover] = []
     refused: dict[str, list[Refusal]] = {}
@@ -71,12 +81,15 @@ def find_movers(state: ClusterState, context: PlanningContext) -> Movers:
             continue
         pod = snapshot.launchers_by_vmi[vmi.uid][0]
         source = state.index[vmi.node_name or ""]
-        target = target_pod(vmi, pod, state.nodes[source])
-        signature = _signature(target, state)
+        target = targets.of(vmi, pod)
+        # A VM never goes to its own node anyway, and rules without its uid can be shared.
+        placed = _without_term(target, off_its_launchers(vmi))
+        signature = _signature(placed, state)
         if signature not in classes:
-            classes[signature] = _placement_class(len(classes), target, state, context)
-        cost = costs.base_cost(vmi, pod, snapshot.migration_configuration, context.cost)
-        movers.append(Mover(vmi, source, target, cost, classes[signature]))
+            classes[signature] = _placement_class(len(classes), placed, state, context)
+        cost = costs.base_cost(vmi, target, snapshot.migration_configuration, context.cost)
+        released = released_requests(pod, snapshot)
+        movers.append(Mover(vmi, source, target, released, cost, classes[signature]))
     return Movers(
         state,
         tuple(movers),
@@ -95,7 +108,9 @@ def refusal_of(
         vmi,
         snapshot,
         failure_backoff_seconds=context.execution.failure_backoff_seconds,
+        cooldown_seconds=context.execution.cooldown_seconds,
         may_move_reluctant=context.cost.prefer_no_eviction_seconds is not None,
+        checks_quotas=context.execution.budget.check_quotas,
     )
 
 
@@ -115,9 +130,7 @@ def fit_problem(
     state = movers.state
     pods = [pending.pod, *(mover.target_pod for mover in movers.movers)]
     resources = resources_in_play(pending, movers)
-    requests = np.array(
-        [[pod.requests.get(r, 0) for r in resources] for pod in pods], np.int64
-    ).reshape(len(pods), len(resources))
+    requests = _rows([pod.requests for pod in pods], resources)
     shape = len(movers.classes), len(state.nodes)
     allowed = np.array(
         [
@@ -140,6 +153,7 @@ def fit_problem(
         headroom=np.column_stack([state.headroom(r) for r in resources]),
         mover_node=np.array([mover.source for mover in movers.movers], np.int64),
         mover_request=requests[1:],
+        mover_release=_rows([mover.released for mover in movers.movers], resources),
         mover_cost=np.array([_milliseconds(mover.cost.total) for mover in movers.movers], np.int64),
         mover_class=np.array([mover.rules.number for mover in movers.movers], np.int64),
         allowed=allowed,
@@ -187,6 +201,16 @@ def to_moves(
     return tuple(moves)
 
 
+def _rows(amounts: Sequence[Amounts], resources: Sequence[str]) -> IntArray:
+    """Axes: item, resource."""
+    rows = [[each.get(resource, 0) for resource in resources] for each in amounts]
+    return np.array(rows, np.int64).reshape(len(amounts), len(resources))
+
+
+def _without_term(pod: Pod, term: PodAffinityTerm) -> Pod:
+    return replace(pod, pod_anti_affinity=tuple(t for t in pod.pod_anti_affinity if t != term))
+
+
 def _placement_class(
     number: int, pod: Pod, state: ClusterState, context: PlanningContext
 ) -> PlacementClass:
@@ -202,11 +226,12 @@ def _placement_class(
 def _signature(pod: Pod, state: ClusterState) -> tuple[object, ...]:
     """Equal for pods that the rules treat alike on every node.
 
-    Labels only count as far as rules look at them; they hold the VM's own uid besides.
+    Equal node selectors are one object. Labels only count as far as rules look at them; they hold
+    the VM's own uid besides.
     """
     looks_at_labels = pod.pod_affinity or pod.topology_spread
     return (
-        tuple(sorted(pod.node_selector.items())),
+        id(pod.node_selector),
         pod.node_affinity,
         pod.tolerations,
         pod.pod_affinity,

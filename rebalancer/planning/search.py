@@ -67,7 +67,7 @@ class _Search:
         self.has_home = has_home
         self.kinds = problem.kinds()
         self.movers = movers_by_node(problem)
-        self.chain_cost = int(problem.mover_cost[has_home].min())
+        self.chain_cost = int(problem.mover_cost.min())
         self.best: Solution | None = None
         self.chain_bound = INFINITE
         self.priced, self.bounds = self._dearest()

@@ -22,12 +22,14 @@ from rebalancer.cluster.kinds import (
     VOLUME_ATTACHMENT,
     Kind,
 )
+from rebalancer.cluster.virtual_machines import KubeVirtSettings
 from rebalancer.errors import ClusterError, UnreadableObjectError
 from rebalancer.model.objects import (
     Condition,
     CSIDriver,
     CSINode,
     CsiVolume,
+    LauncherConfiguration,
     Migration,
     MigrationConfiguration,
     MigrationState,
@@ -74,6 +76,12 @@ def read_vmi(name: str = "web", **fields: Any) -> VirtualMachineInstance:
     vmi = read(VMI, wire.vmi(name, **fields))
     assert isinstance(vmi, VirtualMachineInstance)
     return vmi
+
+
+def read_kubevirt(item: Json) -> KubeVirtSettings:
+    settings = read(KUBEVIRT, item)
+    assert isinstance(settings, KubeVirtSettings)
+    return settings
 
 
 def with_field(item: Json, path: str, value: object) -> Json:
@@ -216,12 +224,15 @@ class TestVirtualMachines:
             bandwidthPerMigration="64Mi",
             allowPostCopy=None,
         )
-        assert read(KUBEVIRT, item) == MigrationConfiguration(
+        expected = MigrationConfiguration(
             parallel_outbound_migrations_per_node=1,
             completion_timeout_seconds_per_gib=800,
             bandwidth_bytes_per_second=64 * 2**20,
         )
-        assert read(KUBEVIRT, with_field(item, "spec", None)) == MigrationConfiguration()
+        assert read_kubevirt(item).migrations == expected
+        assert read_kubevirt(with_field(item, "spec", None)) == KubeVirtSettings(
+            MigrationConfiguration(), LauncherConfiguration()
+        )
 
 
 class TestStorageAndNamespaces:

@@ -147,5 +147,47 @@ def namespace(name: str, **labels: str) -> Json:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
 
 
+def quota(
+    name: str,
+    hard: Json,
+    used: Json | None = None,
+    *,
+    namespace: str = "shop",
+    **spec: Any,
+) -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"hard": hard, **spec},
+        "status": {"hard": hard, "used": used or {}},
+    }
+
+
+def limit_range(name: str, *limits: Json, namespace: str = "shop") -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "LimitRange",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"limits": list(limits)},
+    }
+
+
+def disruption_budget(
+    name: str, match_labels: Json, *, owner: str = "", namespace: str = "shop"
+) -> Json:
+    owners = [{"kind": owner, "name": name, "uid": f"{name}-uid", "controller": True}]
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "ownerReferences": owners if owner else None,
+        },
+        "spec": {"selector": {"matchLabels": match_labels}, "maxUnavailable": 1},
+    }
+
+
 def as_list(*items: Json, kind: str = "List", api_version: str = "v1") -> Json:
     return {"apiVersion": api_version, "kind": kind, "metadata": {}, "items": list(items)}
