@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec.structs import replace
 
-from rebalancer.planning.bounds import NEVER, FloatArray, chain_prices, clearing_bounds
+from rebalancer.planning.bounds import NEVER, price_chains
 from rebalancer.planning.cover import Cover, covers, node_cover
 from rebalancer.planning.placing import PlacingLimitError, place
 from rebalancer.planning.problem import INFINITE, FitProblem, Outcome, Solution
@@ -71,17 +71,7 @@ class _Search:
         self.chain_cost = int(problem.mover_cost.min())
         self.best: Solution | None = None
         self.chain_bound = INFINITE
-        self.priced, self.bounds = self._dearest()
-
-    def _dearest(self) -> tuple[FitProblem, FloatArray]:
-        """The problem with chains priced by the resource that bounds highest, and the bounds."""
-        everybody = np.ones(self.problem.mover_count, np.bool_)
-        candidates = []
-        for resource in map(int, np.flatnonzero(self.problem.request > 0)):
-            prices = chain_prices(self.problem, self.has_home, resource)
-            priced = replace(self.problem, mover_cost=self.problem.mover_cost + prices)
-            candidates.append((priced, clearing_bounds(priced, everybody)))
-        return max(candidates, key=lambda candidate: float(candidate[1].min()))
+        self.priced, self.bounds = price_chains(problem, has_home)
 
     def run(self) -> Outcome:
         heap = [(float(self.bounds[i]), int(i)) for i in np.flatnonzero(self.bounds < INFINITE)]
