@@ -84,7 +84,8 @@ def find_movers(state: ClusterState, context: PlanningContext) -> Movers:
         target = targets.of(vmi, pod)
         # A VM never goes to its own node anyway, and rules without its uid can be shared.
         placed = _without_term(target, off_its_launchers(vmi))
-        signature = _signature(placed, state)
+        # Of target pods, equal node selectors are one object.
+        signature = id(placed.node_selector), _besides_selector(placed, state)
         if signature not in classes:
             classes[signature] = _placement_class(len(classes), placed, state, context)
         cost = costs.base_cost(vmi, target, snapshot.migration_configuration, context.cost)
@@ -223,15 +224,15 @@ def _placement_class(
     )
 
 
-def _signature(pod: Pod, state: ClusterState) -> tuple[object, ...]:
-    """Equal for pods that the rules treat alike on every node.
+def placement_signature(pod: Pod, state: ClusterState) -> tuple[object, ...]:
+    """Equal for pods that the rules treat alike on every node."""
+    return tuple(sorted(pod.node_selector.items())), _besides_selector(pod, state)
 
-    Equal node selectors are one object. Labels only count as far as rules look at them; they hold
-    the VM's own uid besides.
-    """
+
+def _besides_selector(pod: Pod, state: ClusterState) -> tuple[object, ...]:
+    """Labels only count as far as rules look at them; they hold the VM's own uid besides."""
     looks_at_labels = pod.pod_affinity or pod.topology_spread
     return (
-        id(pod.node_selector),
         pod.node_affinity,
         pod.tolerations,
         pod.pod_affinity,
