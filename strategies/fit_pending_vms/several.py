@@ -19,7 +19,7 @@ _MAX_ORDERS = 8
 """Orders of one priority's VMs that are tried besides that by age. Each costs as much as the first,
 so that a queue of hundreds is planned for in seconds still."""
 
-_WITHOUT_ROOM = {Verdict.IMPOSSIBLE, Verdict.UNPROVEN}
+_WITHOUT_ROOM = {Verdict.IMPOSSIBLE, Verdict.NOT_WORTH_IT, Verdict.UNPROVEN}
 
 
 class Attempt(NamedTuple):

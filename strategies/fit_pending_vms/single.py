@@ -34,8 +34,9 @@ def propose_one(pod: Pod, view: View, settings: FitPendingVMsSettings) -> Propos
         needs = view.needs(pod)
         if known := view.plans.get(needs):
             return _for_another(subject, known)
-        plan = view.plans[needs] = _plan(pending, view.movers, view.context)
-        return plan
+        plan = _plan(pending, view.movers, view.context)
+        view.plans[needs] = _worth_it(plan, settings)
+        return view.plans[needs]
     verdict, reasons = finding
     node = ""
     if verdict is Verdict.FITS:
@@ -43,6 +44,22 @@ def propose_one(pod: Pod, view: View, settings: FitPendingVMsSettings) -> Propos
         scores = np.where(pending.feasible, least_allocated(pod, view.state), -np.inf)
         node = view.state.nodes[int(np.argmax(scores))].name
     return Proposal(Goal(NAME, subject, verdict, reasons=reasons, node=node))
+
+
+def _worth_it(proposal: Proposal, settings: FitPendingVMsSettings) -> Proposal:
+    """The proposal itself, or without its moves where they cost more than is allowed."""
+    goal, limit = proposal.goal, settings.max_cost_seconds
+    if goal.cost is None or limit is None or goal.cost <= limit:
+        return proposal
+    count = len(proposal.moves)
+    reason = Reason(
+        "too-costly",
+        f"{count} migration{'s'[: count > 1]} would make room, at a cost of {goal.cost:.1f} s;"
+        f" maxCostSeconds allows {limit:.1f}",
+        node=goal.node,
+    )
+    refused = Goal(NAME, goal.subject, Verdict.NOT_WORTH_IT, reasons=(reason,), bound=goal.bound)
+    return Proposal(refused)
 
 
 def _for_another(subject: Subject, known: Proposal) -> Proposal:
