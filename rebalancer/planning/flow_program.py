@@ -97,9 +97,7 @@ class FlowProgram:
                 if takes:
                     self._bound_room(int(self.problem.headroom[node, r]), takes, uppers, gives)
 
-    def _bound_room(
-        self, headroom: int, takes: Terms, uppers: Sequence[int], gives: Terms
-    ) -> None:
+    def _bound_room(self, headroom: int, takes: Terms, uppers: Sequence[int], gives: Terms) -> None:
         """What arrives must fit; a node that nothing arrives at may stay over-committed."""
         if sum(size * upper for (_, size), upper in zip(takes, uppers, strict=True)) <= headroom:
             return
@@ -117,20 +115,23 @@ class FlowProgram:
         if lacks:
             self.program.at_most(lacks + given, 0)
 
-    def read(self, values: Sequence[int]) -> tuple[frozenset[int], Counter[Slot], int]:
-        """Which movers leave, how many of which kind arrive where, and the landing node."""
-        left = frozenset(i for i, var in self.leaves.items() if values[var])
-        arrived = Counter({slot: values[var] for slot, var in self.arrives.items() if values[var]})
-        node = next(node for node, var in self.lands.items() if values[var])
-        return left, arrived, node
+    def read(self, values: Sequence[int]) -> Flow:
+        return Flow(
+            left=frozenset(i for i, var in self.leaves.items() if values[var]),
+            arrived=Counter(
+                {slot: values[var] for slot, var in self.arrives.items() if values[var]}
+            ),
+            node=next(node for node, var in self.lands.items() if values[var]),
+            cost=sum(factor * values[var] for var, factor in self.program.objective()),
+        )
 
-    def cut(self, left: frozenset[int], arrived: Counter[Slot]) -> None:
+    def cut(self, flow: Flow) -> None:
         """Forbids just these movers going to just these nodes."""
-        if not (self.leaves.keys() >= left and self.arrives.keys() >= arrived.keys()):
+        if not (self.leaves.keys() >= flow.left and self.arrives.keys() >= flow.arrived.keys()):
             return
-        escapes = [(var, -1 if i in left else 1) for i, var in self.leaves.items()]
-        for slot, count in sorted(arrived.items()):
+        escapes = [(var, -1 if i in flow.left else 1) for i, var in self.leaves.items()]
+        for slot, count in sorted(flow.arrived.items()):
             fewer, upper = self.program.variable(1), self.program.upper[self.arrives[slot]]
             self.program.at_most([(self.arrives[slot], 1), (fewer, upper - count + 1)], upper)
             escapes.append((fewer, 1))
-        self.program.at_least(escapes, 1 - len(left))
+        self.program.at_least(escapes, 1 - len(flow.left))

@@ -11,6 +11,7 @@ import numpy as np
 
 from rebalancer.planning.bounds import FloatArray, FractionalCover, clearing_bounds
 from rebalancer.planning.problem import INFINITE, FitProblem
+from rebalancer.planning.reach import reach
 from rebalancer.scheduling.state import BoolArray, IntArray
 
 _ROUNDS = 4
@@ -32,7 +33,7 @@ def reduce(problem: FitProblem, landing_bounds: FloatArray, cutoff: float) -> Re
     """`landing_bounds`: (n,) no plan that lands the item on the node costs less."""
     _, first = np.unique(problem.kinds, return_index=True)
     landing = landing_bounds < cutoff
-    leaves = problem.mover_cost < cutoff
+    leaves = reach(problem).can_move & (problem.mover_cost < cutoff)
     arrives = problem.allowed[problem.mover_class[first]]
     for _ in range(_ROUNDS):
         before = leaves.sum(), arrives.sum()
@@ -78,8 +79,8 @@ class _Bounds:
         ]
         clearing = np.where(landing, clearing_bounds(problem, leaves), INFINITE)
         self.elsewhere = _minimum_of_others(clearing)
-        _, kinds = np.unique(problem.kinds, return_inverse=True)
-        self.cheapest = np.full(int(kinds.max()) + 1, np.iinfo(np.int64).max)
+        kinds = problem.kinds
+        self.cheapest = np.full(int(kinds.max()) + 1, int(problem.mover_cost.max()))
         np.minimum.at(self.cheapest, kinds, problem.mover_cost)
 
     def of_leaving(self) -> FloatArray:

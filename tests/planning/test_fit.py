@@ -8,10 +8,16 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from rebalancer.planning.fit import solve_fit
+from rebalancer.planning.flow import solve_flow
 from rebalancer.planning.ordering import dependencies
-from rebalancer.planning.problem import INFINITE, FitProblem, Moves
+from rebalancer.planning.problem import INFINITE, FitProblem, Moves, Outcome
 from rebalancer.scheduling.state import IntArray
 from tests.planning.brute_force import cheapest
+
+
+def second_stage(problem: FitProblem, known: Outcome) -> Outcome:
+    """In this process: the problems are small."""
+    return solve_flow(problem, known, work_limit=1)
 
 
 @st.composite
@@ -53,7 +59,7 @@ def _fits_before_any_move(problem: FitProblem) -> bool:
 def test_a_proven_plan_costs_what_exhaustive_search_finds(problem: FitProblem) -> None:
     if _fits_before_any_move(problem):
         return
-    outcome = solve_fit(problem, work_limit=5)
+    outcome = solve_fit(problem, second_stage)
     expected = cheapest(problem)
     if expected is None:
         assert outcome.solution is None
@@ -73,7 +79,7 @@ def test_no_node_is_overfilled_however_long_each_move_takes(
 ) -> None:
     if _fits_before_any_move(problem):
         return
-    solution = solve_fit(problem, work_limit=5).solution
+    solution = solve_fit(problem, second_stage).solution
     if solution is None:
         return
     waits = dependencies(problem, solution.moves)
@@ -121,7 +127,7 @@ def test_a_swap_over_an_empty_node_is_found_and_ordered() -> None:
         charge=np.zeros((2, 3), np.int64),
         max_moves=10,
     )
-    outcome = solve_fit(replace(problem, headroom=np.array([[0], [4], [4]])), work_limit=5)
+    outcome = solve_fit(replace(problem, headroom=np.array([[0], [4], [4]])), second_stage)
     assert outcome.solution is not None
     assert outcome.solution.moves == ((1, 2), (0, 1))
     assert outcome.is_proven
@@ -144,7 +150,7 @@ def test_without_any_home_for_any_mover_nothing_can_start() -> None:
         charge=np.zeros((1, 2), np.int64),
         max_moves=10,
     )
-    outcome = solve_fit(problem, work_limit=5)
+    outcome = solve_fit(problem, second_stage)
     assert outcome.solution is None
     assert outcome.bound == INFINITE
 
@@ -167,7 +173,7 @@ def test_a_cheap_mover_that_only_others_make_a_home_for_is_not_overlooked() -> N
         charge=np.zeros((3, 5), np.int64),
         max_moves=10,
     )
-    outcome = solve_fit(problem, work_limit=5)
+    outcome = solve_fit(problem, second_stage)
     assert outcome.solution is not None
     assert outcome.solution.cost == cheapest(problem) == 11
     assert outcome.is_proven
