@@ -94,7 +94,7 @@ class _FlowSearch:
 
     def widen(self) -> None:
         """One search, of all below a cost that is further above the bound than the last."""
-        cutoff = min(ceil(self.lower + self.step), self.ceiling)
+        cutoff = ceil(min(self.lower + self.step, self.ceiling))
         is_widest = cutoff == self.ceiling
         before = self.lower, self.best, len(self.cuts)
         self._search_below(cutoff, self.work_left * _WORK_SHARE)
