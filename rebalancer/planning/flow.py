@@ -19,14 +19,16 @@ from rebalancer.planning.reduction import reduce
 from rebalancer.planning.search import movers_with_home
 from rebalancer.planning.solver import solve
 
-_FIRST_STEP = 0.1
+_FIRST_STEP = 0.05
 """The first search is below the known bound and this part of it; each one after it goes twice as
-far. Measured: of what the first stage leaves open most is answered within 20 % of its bound, and a
-search 20 % above the bound is twenty times as quick as one among all plans.
+far, until one is too far to be answered; then half as far. Measured: see docs/decisions/solver.md.
 """
 
 _WORK_SHARE = 0.3
-"""Of the work that is left, what one search may use up while a wider one can follow; a guess."""
+"""Of the work that is left, what one search may use up; a guess."""
+
+_LEAST_WORK = 0.1
+"""Of the work limit; what is then left is too little for another search."""
 
 _MAX_CUTS = 25
 """Sets of moves without an order that are cut off before the search is given up; a guess."""
@@ -76,6 +78,9 @@ class _FlowSearch:
         self.too_dear = dearest * problem.max_moves + 1
         """More than any plan of so many moves costs."""
         self.step: float = max(self.lower * _FIRST_STEP, self.cheapest)
+        self.growth = 2
+        self.work_to_look_everywhere = work_limit / 2
+        self.least_work = work_limit * _LEAST_WORK
 
     @property
     def ceiling(self) -> int:
@@ -93,21 +98,23 @@ class _FlowSearch:
         return outcome._replace(gave_up_because=self.gave_up or DETOURS)
 
     def widen(self) -> None:
-        """One search, of all below a cost that is further above the bound than the last."""
+        """One search below a cost that is further above the bound, or less far if that failed."""
         cutoff = ceil(min(self.lower + self.step, self.ceiling))
-        is_widest = cutoff == self.ceiling
-        before = self.lower, self.best, len(self.cuts)
-        self._search_below(cutoff, self.work_left * _WORK_SHARE)
+        self._search_below(cutoff)
         if self.lower >= cutoff:
-            self.step *= 2
+            self.step *= self.growth
         else:
-            # Not to be proven step by step; so any plan will do, which proves easier beside it.
-            self.step = INFINITE
-        is_stuck = is_widest and before == (self.lower, self.best, len(self.cuts))
-        if self.goes_on() and (is_stuck or self.work_left <= 0):
+            self.growth = 1
+            self.step = (cutoff - self.lower) / 2
+            if self.best is None and self.work_left < self.work_to_look_everywhere:
+                # Any plan at all is worth having, and bounds what there is to be proven.
+                self.work_to_look_everywhere = 0.0
+                self._search_below(self.ceiling)
+        if self.goes_on() and self.work_left < self.least_work:
             self.gave_up = OUT_OF_WORK
 
-    def _search_below(self, cutoff: int, work_limit: float) -> None:
+    def _search_below(self, cutoff: int) -> None:
+        work_limit = self.work_left * _WORK_SHARE
         part = reduce(self.problem, self.landing_bounds, cutoff)
         flows = FlowProgram(self.problem, part, self.landing_bounds)
         if not flows.lands or not flows.leaves:

@@ -1,4 +1,4 @@
-"""The second stage in its own process: stopped by the clock, by memory, by a crash, by our death."""
+"""The second stage in its own process, which the clock, memory, a crash or our death may end."""
 
 import pickle
 import subprocess
