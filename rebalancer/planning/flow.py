@@ -24,7 +24,7 @@ _FIRST_STEP = 0.05
 far, until one is too far to be answered; then half as far. Measured: see docs/decisions/solver.md.
 """
 
-_WORK_SHARE = 0.3
+_WORK_SHARE = 0.2
 """Of the work that is left, what one search may use up; a guess."""
 
 _LEAST_WORK = 0.1
@@ -33,11 +33,14 @@ _LEAST_WORK = 0.1
 _WORK_PER_TERM = 2e-6
 """Of a program, for stating it; measured: what CP-SAT does not count of large ones."""
 
+_WORK_OF_ORDERING = 0.3
+"""Of a search for an order that was given up; it takes about a second."""
+
 _MAX_CUTS = 25
-"""Sets of moves without an order that are cut off before the search is given up; a guess."""
+"""Sets of moves without an order that one search cuts off before all is given up; a guess."""
 
 OUT_OF_WORK = "the solver's time ran out"
-DETOURS = "only plans that move a VM twice are left, and those are not searched"
+LEFT_OPEN = "plans that move a VM twice, or whose order is hard to find, are not ruled out"
 TOO_MANY_CUTS = f"{_MAX_CUTS} sets of moves were found that cannot be carried out in any order"
 
 
@@ -71,8 +74,8 @@ class _FlowSearch:
         self.work_left = work_limit
         self.lower = known.bound
         """No solution of the whole program costs less, those that are cut off apart."""
-        self.detours = INFINITE
-        """No detour that carries out a set without an order costs less."""
+        self.left_open = INFINITE
+        """No plan that carries out a set for which no order was found costs less."""
         self.cuts: list[Flow] = []
         self.gave_up = ""
         _, self.landing_bounds = price_chains(problem, movers_with_home(problem))
@@ -82,7 +85,6 @@ class _FlowSearch:
         """More than any plan of so many moves costs."""
         self.step: float = max(self.lower * _FIRST_STEP, self.cheapest)
         self.growth = 2
-        self.work_to_look_everywhere = work_limit / 2
         self.least_work = work_limit * _LEAST_WORK
 
     @property
@@ -95,10 +97,10 @@ class _FlowSearch:
 
     def outcome(self) -> Outcome:
         lower = INFINITE if self.best is None and self.lower >= self.too_dear else self.lower
-        outcome = Outcome(self.best, min(lower, self.detours)).normalised()
+        outcome = Outcome(self.best, min(lower, self.left_open)).normalised()
         if outcome.is_proven:
             return outcome
-        return outcome._replace(gave_up_because=self.gave_up or DETOURS)
+        return outcome._replace(gave_up_because=self.gave_up or LEFT_OPEN)
 
     def widen(self) -> None:
         """One search below a cost that is further above the bound, or less far if that failed."""
@@ -109,14 +111,15 @@ class _FlowSearch:
         else:
             self.growth = 1
             self.step = (cutoff - self.lower) / 2
-            if self.best is None and self.work_left < self.work_to_look_everywhere:
-                # Any plan at all is worth having, and bounds what there is to be proven.
-                self.work_to_look_everywhere = 0.0
-                self._search_below(self.ceiling)
+            # Any plan is worth having, and bounds what there is to be proven.
+            if self.best is None:
+                self._search_below(cutoff, any_will_do=True)
+            if self.best is None:
+                self._search_below(self.ceiling, any_will_do=True)
         if self.goes_on() and self.work_left < self.least_work:
             self.gave_up = OUT_OF_WORK
 
-    def _search_below(self, cutoff: int) -> None:
+    def _search_below(self, cutoff: int, *, any_will_do: bool = False) -> None:
         work_limit = self.work_left * _WORK_SHARE
         part = reduce(self.problem, self.landing_bounds, cutoff)
         flows = FlowProgram(self.problem, part, self.landing_bounds)
@@ -129,27 +132,30 @@ class _FlowSearch:
         for flow in self.cuts:
             flows.cut(flow)
         self.work_left -= sum(len(row.terms) for row in program.rows) * _WORK_PER_TERM
-        while work_limit > 0 and not self.gave_up:
-            answer = solve(program, work_limit)
+        for _ in range(_MAX_CUTS):
+            answer = solve(program, work_limit, any_will_do=any_will_do)
             work_limit -= answer.work
             self.work_left -= answer.work
             self.lower = max(self.lower, min(answer.bound, cutoff))
             if answer.values is None:
                 return
             flow = flows.read(answer.values)
-            if self._carry_out(flow):
+            if self._carry_out(flow) or any_will_do:
                 return
             self.cuts.append(flow)
             flows.cut(flow)
-            if len(self.cuts) >= _MAX_CUTS:
-                self.gave_up = TOO_MANY_CUTS
+            if work_limit <= 0:
+                return
+        self.gave_up = TOO_MANY_CUTS
 
     def _carry_out(self, flow: Flow) -> bool:
         """Whether it can be carried out at its cost."""
         try:
             moves = self._order(flow)
-        except OrderingLimitError as error:
-            self.gave_up = str(error)
+        except OrderingLimitError:
+            # That it can be is not ruled out, so it bounds what can be proven.
+            self.left_open = min(self.left_open, flow.cost)
+            self.work_left -= _WORK_OF_ORDERING
             return False
         if moves is not None:
             solution = Solution(flow.node, moves, self.problem.cost(moves))
@@ -158,7 +164,7 @@ class _FlowSearch:
             if solution.cost <= flow.cost:
                 return True
         # Only a detour could still carry out this set, and that is one move more.
-        self.detours = min(self.detours, flow.cost + self.cheapest)
+        self.left_open = min(self.left_open, flow.cost + self.cheapest)
         return False
 
     def _order(self, flow: Flow) -> Moves | None:
