@@ -177,3 +177,23 @@ def test_a_cheap_mover_that_only_others_make_a_home_for_is_not_overlooked() -> N
     assert outcome.solution is not None
     assert outcome.solution.cost == cheapest(problem) == 11
     assert outcome.is_proven
+
+
+def test_two_small_movers_may_be_cheaper_than_the_large_one_that_is_enough() -> None:
+    """The bound of a node once stopped at the first set that gives enough."""
+    problem = FitProblem(
+        request=np.array([7]),
+        landing=np.array([False, True, True]),
+        headroom=np.array([[6], [3], [2]]),
+        mover_node=np.array([2, 1, 2]),
+        mover_request=np.array([[3], [5], [3]]),
+        mover_release=np.array([[3], [5], [2]]),
+        mover_cost=np.array([2, 9, 2]),
+        mover_class=np.array([0, 0, 0]),
+        allowed=np.array([[True, False, False]]),
+        charge=np.zeros((1, 3), np.int64),
+        max_moves=10,
+    )
+    outcome = solve_fit(problem, second_stage)
+    assert outcome.solution is not None
+    assert outcome.solution.cost == cheapest(problem) == 4
