@@ -106,7 +106,7 @@ class IsolatedSearch:
         return f"planning.deadlineSeconds ({self._planning.deadline_seconds:g}) had passed"
 
     def _told_by(self, code: int, words: str) -> str:
-        if code == OUT_OF_MEMORY or "bad_alloc" in words:
+        if code == OUT_OF_MEMORY or "bad_alloc" in words or "MemoryError" in words:
             limit = self._planning.solver_memory_mebibytes
             return f"the solver was stopped: it used more than {limit} MiB"
         if code == -signal.SIGKILL:
