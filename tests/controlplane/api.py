@@ -20,6 +20,10 @@ Event = tuple[str, Object]
 
 _CORE = "/api/v1"
 _GROUPS = {
+    "admissionregistration.k8s.io/v1": (
+        "mutatingwebhookconfigurations",
+        "validatingwebhookconfigurations",
+    ),
     "apiextensions.k8s.io/v1": ("customresourcedefinitions",),
     "apps/v1": ("daemonsets", "deployments", "replicasets", "statefulsets"),
     "batch/v1": ("jobs",),
