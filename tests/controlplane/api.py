@@ -110,9 +110,9 @@ class Api:
         items: Objects = self.get(path, **query)["items"]
         return items
 
-    def create(self, path: str, body: Object) -> Object:
+    def create(self, path: str, body: Object, **query: str) -> Object:
         """POST to a collection, or to a subresource such as serviceaccounts/NAME/token."""
-        return self._request("POST", path, {}, body)
+        return self._request("POST", path, query, body)
 
     def update(self, path: str, body: Object) -> Object:
         """PUT a whole object, refused (409) when its metadata.resourceVersion is stale."""
