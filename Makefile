@@ -1,5 +1,6 @@
 PYTHON ?= python3
 BIN := .venv/bin
+QUICK := $(addprefix --ignore tests/,controlplane differential e2e deploy)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check unit cluster golden lock clean
@@ -16,17 +17,17 @@ test: check ## Everything that a change must pass, the real control plane includ
 check: .venv/installed ## Format, lint, types and the direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy -p rebalancer -p rebalancer_strategies -p tests
+	$(BIN)/mypy -p rebalancer -p rebalancer_strategies -p tests -p benchmarks
 	$(BIN)/lint-imports --no-cache
 
 unit: .venv/installed ## The quick tests only: no control plane, no build
-	$(BIN)/python -m pytest --ignore tests/controlplane --ignore tests/e2e --ignore tests/deploy
+	$(BIN)/python -m pytest $(QUICK)
 
 cluster: .venv/installed ## Start the tests' control plane by hand, with the demo's VMs and Jaeger
 	$(BIN)/python -m tests.controlplane --jaeger
 
 golden: .venv/installed ## Rewrite the golden files; look at the diff before you commit it
-	UPDATE_GOLDEN=1 $(BIN)/python -m pytest --ignore tests/controlplane --ignore tests/e2e
+	UPDATE_GOLDEN=1 $(BIN)/python -m pytest $(QUICK)
 
 lock: .venv/installed ## Pin the newest versions that pyproject.toml allows
 	$(BIN)/uv pip compile --python-version 3.11 --universal --generate-hashes --no-header --upgrade -q \

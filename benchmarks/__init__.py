@@ -1,1 +1,1 @@
-"""Measurements of the planner and of the programs it is compared with; see docs/benchmarks.md."""
+"""Measurements; their figures are in docs/benchmarks.md and docs/differential.md."""

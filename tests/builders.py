@@ -15,6 +15,7 @@ from rebalancer.model.objects import (
     EMPTY,
     Amounts,
     Condition,
+    CSIDriver,
     Migration,
     MigrationConfiguration,
     MigrationState,
@@ -24,6 +25,7 @@ from rebalancer.model.objects import (
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
+    StorageClass,
     VirtualMachineInstance,
 )
 from rebalancer.model.quantity import parse_amount
@@ -41,6 +43,8 @@ Thing = (
     | Migration
     | PersistentVolumeClaim
     | PersistentVolume
+    | StorageClass
+    | CSIDriver
     | Namespace
     | MigrationConfiguration
     | Launched
@@ -233,6 +237,8 @@ def cluster(
         migrations=_only(Migration, objects),
         claims=_only(PersistentVolumeClaim, objects),
         volumes=_only(PersistentVolume, objects),
+        storage_classes=_only(StorageClass, objects),
+        csi_drivers=_only(CSIDriver, objects),
         namespaces=(*given, *added),
         migration_configuration=configurations[0] if configurations else MigrationConfiguration(),
         missing=missing,

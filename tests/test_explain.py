@@ -3,8 +3,11 @@
 import pytest
 
 from rebalancer.errors import InputError
-from rebalancer.explain import Explanation, explain_vmi, find_vmi
+from rebalancer.explain.lookup import find_node, find_vmi
+from rebalancer.explain.node import NodeExplanation, explain_node
+from rebalancer.explain.vmi import Explanation, explain_vmi
 from rebalancer.model.keys import OPT_OUT
+from rebalancer.model.objects import Taint
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.context import PlanningContext
 from tests.builders import cluster, migrating, node, pending_vm, vm
@@ -111,3 +114,64 @@ def test_misspelt_name_is_answered_with_the_right_one(name: str, meant: str) -> 
 def test_name_unlike_any_other_is_refused(name: str) -> None:
     with pytest.raises(InputError, match=r"is none of the 1 there are$"):
         find_vmi(cluster(pending_vm("rhel7-red-llama", "16Gi")), name)
+
+
+def explained(snapshot: Snapshot, name: str) -> NodeExplanation:
+    return explain_node(snapshot, find_node(snapshot, name), PlanningContext())
+
+
+def test_reasons_are_counted_over_the_other_nodes() -> None:
+    snapshot = cluster(*NODES, node("n4", is_unschedulable=True), vm("a", on="n1", memory="8Gi"))
+    grouped = explain(snapshot, "a").grouped_reasons
+    assert grouped == "1 Insufficient memory, 1 node(s) were unschedulable"
+
+
+def test_node_tells_who_may_leave_it_and_for_where() -> None:
+    kept = vm("kept", on="n1", memory="1Gi", vmi={"annotations": {OPT_OUT: "true"}})
+    snapshot = cluster(*NODES, vm("a", on="n1", memory="8Gi"), vm("b", on="n2", memory="1Gi"), kept)
+    leaving, staying = explained(snapshot, "n1").residents
+    assert (leaving.vmi.name, leaving.targets, leaving.refusal) == ("a", ("n2",), None)
+    assert leaving.grouped_reasons == "1 Insufficient memory"
+    assert staying.refusal is not None
+    assert staying.targets == ()
+
+
+def test_node_tells_what_its_leaving_vms_would_free() -> None:
+    stuck = vm("stuck", on="n1", memory="2Gi", node_selector={"kubernetes.io/hostname": "n1"})
+    snapshot = cluster(*NODES, vm("a", on="n1", memory="8Gi"), stuck)
+    [memory] = [r for r in explained(snapshot, "n1").resources if r.resource == "memory"]
+    gibibyte = 2**30
+    assert memory.allocatable == 16 * gibibyte
+    assert (memory.requested, memory.freeable) == (10 * gibibyte, 8 * gibibyte)
+
+
+def test_node_tells_what_bars_each_pending_vm_from_it() -> None:
+    nominated = pending_vm("c", "3Gi", nominated_node_name="n3")
+    snapshot = cluster(*NODES, pending_vm("p", "8Gi"), nominated, pending_vm("s", "512Mi"))
+    reasons = {
+        candidate.vmi.name: [reason.code for reason in candidate.reasons]
+        for candidate in explained(snapshot, "n3").candidates
+    }
+    assert reasons == {"c": [], "p": ["NodeResourcesFit"], "s": []}
+
+
+def test_node_tells_what_keeps_pods_away() -> None:
+    closed = node(
+        "n1",
+        is_ready=False,
+        is_unschedulable=True,
+        labels={"kubevirt.io/schedulable": "false"},
+        taints=(Taint("gpu", "NoSchedule", "a"), Taint("down", "NoExecute")),
+    )
+    assert explained(cluster(closed), "n1").conditions == (
+        "not ready",
+        "cordoned",
+        "virt-handler is silent: no label kubevirt.io/schedulable=true",
+        "taint gpu=a:NoSchedule",
+        "taint down:NoExecute",
+    )
+
+
+def test_misspelt_node_is_answered_with_the_right_one() -> None:
+    with pytest.raises(InputError, match="Node worker-one is none of the 1 there are; did you"):
+        find_node(cluster(node("worker-1")), "worker-one")

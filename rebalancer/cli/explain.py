@@ -1,8 +1,10 @@
-"""`rebalancer explain VM`."""
+"""`rebalancer explain VM` and `rebalancer explain node NODE`."""
 
-from typing import Annotated
+from collections.abc import Iterable
+from typing import Annotated, Any
 
 import typer
+from rich.console import RenderableType
 
 from rebalancer.cli.options import (
     ContextOption,
@@ -14,14 +16,22 @@ from rebalancer.cli.options import (
 )
 from rebalancer.cli.setup import load_setup, open_source
 from rebalancer.cli.terminal import show
-from rebalancer.explain import explain_vmi, find_vmi
+from rebalancer.errors import InputError
+from rebalancer.explain.lookup import find_node, find_vmi
+from rebalancer.explain.node import explain_node
+from rebalancer.explain.vmi import explain_vmi
 from rebalancer.report.explanation import explanation_document, explanation_tables
+from rebalancer.report.node_explanation import node_explanation_document, node_explanation_tables
 from rebalancer.report.plan_json import to_json
 
 
 def explain(
-    vm: Annotated[
-        str, typer.Argument(metavar="VM", help="NAME or NAMESPACE/NAME; pending or running.")
+    subject: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="VM | node NODE",
+            help="A VM, pending or running, as NAME or NAMESPACE/NAME; or a node.",
+        ),
     ],
     policy: PolicyOption = None,
     from_: FromOption = None,
@@ -29,11 +39,32 @@ def explain(
     context: ContextOption = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Say for every node what bars a VM from it, in numbers."""
+    """Say what bars a VM from each node, or what keeps a node as it is, in numbers."""
+    is_node = _is_node(subject)
     setup = load_setup(policy)
     snapshot = open_source(from_, kubeconfig, context, setup.policy).read()
-    explanation = explain_vmi(snapshot, find_vmi(snapshot, vm), setup.context)
+    if is_node:
+        of_node = explain_node(snapshot, find_node(snapshot, subject[-1]), setup.context)
+        _print(output, node_explanation_document(of_node), node_explanation_tables(of_node))
+    else:
+        of_vm = explain_vmi(snapshot, find_vmi(snapshot, subject[-1]), setup.context)
+        _print(output, explanation_document(of_vm), explanation_tables(of_vm))
+
+
+def _is_node(subject: list[str]) -> bool:
+    match subject:
+        case [_]:
+            return False
+        case ["node", _]:
+            return True
+        case _:
+            raise InputError(
+                f"explain {' '.join(subject)}: name one VM, or one node as: explain node NODE"
+            )
+
+
+def _print(output: Output, document: dict[str, Any], tables: Iterable[RenderableType]) -> None:
     if output is Output.JSON:
-        typer.echo(to_json(explanation_document(explanation)))
-        return
-    show(explanation_tables(explanation))
+        typer.echo(to_json(document))
+    else:
+        show(tables)

@@ -6,23 +6,35 @@ from typing import Any
 
 from rebalancer.cluster.kinds import (
     CLAIM,
+    CSI_DRIVER,
+    CSI_NODE,
+    DISRUPTION_BUDGET,
     KUBEVIRT,
+    LIMIT_RANGE,
     MIGRATION,
     NAMESPACE,
     NODE,
     POD,
+    QUOTA,
     SNAPSHOT_KINDS,
+    STORAGE_CLASS,
     VMI,
     VOLUME,
+    VOLUME_ATTACHMENT,
     Kind,
 )
-from rebalancer.model.objects import MigrationConfiguration
+from rebalancer.cluster.virtual_machines import KubeVirtSettings
+from rebalancer.model.objects import LauncherConfiguration, MigrationConfiguration
 from rebalancer.model.snapshot import Snapshot
+
+UNKNOWN_SETTINGS = KubeVirtSettings(MigrationConfiguration(), LauncherConfiguration())
+"""KubeVirt's defaults, for readings without its CR."""
 
 
 def collect(objects: Mapping[Kind, Sequence[Any]], taken_at: datetime) -> Snapshot:
     """The snapshot; kinds without an entry are missing. Its order does not depend on theirs."""
-    configurations = objects.get(KUBEVIRT, ())
+    found: Sequence[KubeVirtSettings] = objects.get(KUBEVIRT, ())
+    kubevirt = found[0] if found else UNKNOWN_SETTINGS
     return Snapshot(
         taken_at=taken_at,
         nodes=in_order(objects.get(NODE, ())),
@@ -31,8 +43,16 @@ def collect(objects: Mapping[Kind, Sequence[Any]], taken_at: datetime) -> Snapsh
         migrations=in_order(objects.get(MIGRATION, ())),
         claims=in_order(objects.get(CLAIM, ())),
         volumes=in_order(objects.get(VOLUME, ())),
+        storage_classes=in_order(objects.get(STORAGE_CLASS, ())),
+        csi_drivers=in_order(objects.get(CSI_DRIVER, ())),
+        csi_nodes=in_order(objects.get(CSI_NODE, ())),
+        volume_attachments=in_order(objects.get(VOLUME_ATTACHMENT, ())),
         namespaces=in_order(objects.get(NAMESPACE, ())),
-        migration_configuration=configurations[0] if configurations else MigrationConfiguration(),
+        quotas=in_order(objects.get(QUOTA, ())),
+        limit_ranges=in_order(objects.get(LIMIT_RANGE, ())),
+        disruption_budgets=in_order(objects.get(DISRUPTION_BUDGET, ())),
+        migration_configuration=kubevirt.migrations,
+        launcher_configuration=kubevirt.launchers,
         missing=tuple(kind.name for kind in SNAPSHOT_KINDS if kind not in objects),
     )
 

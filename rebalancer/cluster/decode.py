@@ -10,24 +10,44 @@ from msgspec.json import Decoder
 from rebalancer.cluster import kinds, wire
 from rebalancer.cluster.fields import FieldError, decode_field
 from rebalancer.cluster.infrastructure import (
+    convert_attachment,
     convert_claim,
+    convert_csi_driver,
+    convert_csi_node,
     convert_namespace,
     convert_node,
+    convert_storage_class,
     convert_volume,
 )
 from rebalancer.cluster.kinds import Kind
+from rebalancer.cluster.limits import (
+    convert_disruption_budget,
+    convert_limit_range,
+    convert_quota,
+)
 from rebalancer.cluster.pods import PodConverter
-from rebalancer.cluster.virtual_machines import convert_kubevirt, convert_migration, convert_vmi
+from rebalancer.cluster.virtual_machines import (
+    KubeVirtSettings,
+    VMIConverter,
+    convert_kubevirt,
+    convert_migration,
+)
 from rebalancer.errors import ClusterError, UnreadableObjectError
 from rebalancer.model.objects import (
+    CSIDriver,
+    CSINode,
+    LimitRange,
     Migration,
-    MigrationConfiguration,
     Namespace,
     Node,
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
+    PodDisruptionBudget,
+    ResourceQuota,
+    StorageClass,
     VirtualMachineInstance,
+    VolumeAttachment,
 )
 
 Object = (
@@ -35,10 +55,17 @@ Object = (
     | Pod
     | VirtualMachineInstance
     | Migration
-    | MigrationConfiguration
+    | KubeVirtSettings
     | PersistentVolumeClaim
     | PersistentVolume
+    | StorageClass
+    | CSIDriver
+    | CSINode
+    | VolumeAttachment
     | Namespace
+    | ResourceQuota
+    | LimitRange
+    | PodDisruptionBudget
 )
 
 
@@ -57,12 +84,19 @@ class ObjectDecoder:
         self._converters: Mapping[Kind, Callable[[Any], Object]] = {
             kinds.NODE: convert_node,
             kinds.POD: PodConverter().convert,
-            kinds.VMI: convert_vmi,
+            kinds.VMI: VMIConverter().convert,
             kinds.MIGRATION: convert_migration,
             kinds.KUBEVIRT: convert_kubevirt,
             kinds.CLAIM: convert_claim,
             kinds.VOLUME: convert_volume,
+            kinds.STORAGE_CLASS: convert_storage_class,
+            kinds.CSI_DRIVER: convert_csi_driver,
+            kinds.CSI_NODE: convert_csi_node,
+            kinds.VOLUME_ATTACHMENT: convert_attachment,
             kinds.NAMESPACE: convert_namespace,
+            kinds.QUOTA: convert_quota,
+            kinds.LIMIT_RANGE: convert_limit_range,
+            kinds.DISRUPTION_BUDGET: convert_disruption_budget,
         }
 
     def decode(self, kind: Kind, data: bytes | Raw, place: str) -> Object:
@@ -133,7 +167,14 @@ _SHAPES: Mapping[Kind, Any] = {
     kinds.KUBEVIRT: wire.KubeVirt,
     kinds.CLAIM: wire.PersistentVolumeClaim,
     kinds.VOLUME: wire.PersistentVolume,
+    kinds.STORAGE_CLASS: wire.StorageClass,
+    kinds.CSI_DRIVER: wire.CSIDriver,
+    kinds.CSI_NODE: wire.CSINode,
+    kinds.VOLUME_ATTACHMENT: wire.VolumeAttachment,
     kinds.NAMESPACE: wire.Namespace,
+    kinds.QUOTA: wire.ResourceQuota,
+    kinds.LIMIT_RANGE: wire.LimitRange,
+    kinds.DISRUPTION_BUDGET: wire.PodDisruptionBudget,
 }
 _OBJECTS: Mapping[Kind, Decoder[Any]] = {kind: Decoder(shape) for kind, shape in _SHAPES.items()}
 _PAGES: Mapping[Kind, Decoder[Any]] = {

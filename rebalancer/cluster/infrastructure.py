@@ -1,28 +1,44 @@
 """Nodes, namespaces and storage on the wire to those of the model; each raises FieldError."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from rebalancer.cluster import wire
 from rebalancer.cluster.constraints import node_selector_terms
 from rebalancer.cluster.fields import amounts, condition, required
+from rebalancer.model.keys import TOPOLOGY_LABELS
 from rebalancer.model.objects import (
     EMPTY,
+    CSIDriver,
+    CSINode,
+    CsiVolume,
     Namespace,
     Node,
     NodeSelectorTerm,
     PersistentVolume,
     PersistentVolumeClaim,
     Requirement,
+    StorageClass,
     Taint,
+    VolumeAttachment,
 )
 
-_TOPOLOGY = {
-    "topology.kubernetes.io/zone": "topology.kubernetes.io/zone",
-    "topology.kubernetes.io/region": "topology.kubernetes.io/region",
-    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
-    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
-}
-"""Labels of volumes, and the labels that nodes have for the same."""
+_BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
+"""Annotation of a claim whose binding is done; one that only names its volume waits for it."""
+
+_SELECTED_NODE = "volume.kubernetes.io/selected-node"
+_BETA_STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
+"""Annotation of a claim that takes precedence over the field."""
+
+# Those that have a CSI driver in csi-translation-lib v0.36.3 plugins/.
+_LEGACY_SOURCES = (
+    "aws_elastic_block_store",
+    "azure_disk",
+    "azure_file",
+    "cinder",
+    "gce_persistent_disk",
+    "portworx_volume",
+    "vsphere_volume",
+)
 
 
 def convert_node(node: wire.Node) -> Node:
@@ -45,11 +61,22 @@ def convert_node(node: wire.Node) -> Node:
 
 
 def convert_claim(claim: wire.PersistentVolumeClaim) -> PersistentVolumeClaim:
+    """Source: isPVCFullyBound and podHasPVCs in kubernetes v1.36.3
+    pkg/scheduler/framework/plugins/volumebinding.
+    """
     metadata = claim.metadata or wire.Metadata()
+    spec = claim.spec or wire.ClaimSpec()
+    annotations = metadata.annotations or EMPTY
     return PersistentVolumeClaim(
         namespace=required(metadata.namespace, "metadata.namespace"),
         name=required(metadata.name, "metadata.name"),
-        volume_name=(claim.spec and claim.spec.volume_name) or "",
+        volume_name=spec.volume_name or "",
+        is_bound=_BIND_COMPLETED in annotations,
+        storage_class=annotations.get(_BETA_STORAGE_CLASS, spec.storage_class_name or ""),
+        selected_node=annotations.get(_SELECTED_NODE, ""),
+        is_read_write_once_pod="ReadWriteOncePod" in (spec.access_modes or ()),
+        is_terminating=metadata.deletion_timestamp is not None,
+        is_lost=claim.status is not None and claim.status.phase == "Lost",
     )
 
 
@@ -57,11 +84,61 @@ def convert_volume(volume: wire.PersistentVolume) -> PersistentVolume:
     metadata = volume.metadata or wire.Metadata()
     spec = volume.spec or wire.VolumeSpec()
     affinity = spec.node_affinity or wire.VolumeNodeAffinity()
+    terms = node_selector_terms(affinity.required)
     return PersistentVolume(
         name=required(metadata.name, "metadata.name"),
-        node_affinity=_within_zones(
-            node_selector_terms(affinity.required), metadata.labels or EMPTY
-        ),
+        node_affinity=None if terms is None else tuple(map(_by_labels_only, terms)),
+        zones=tuple(_zones(metadata.labels or EMPTY)),
+        csi=CsiVolume(spec.csi.driver, spec.csi.volume_handle) if spec.csi else None,
+        legacy_source=next((name for name in _LEGACY_SOURCES if getattr(spec, name)), ""),
+    )
+
+
+def convert_storage_class(storage_class: wire.StorageClass) -> StorageClass:
+    metadata = storage_class.metadata or wire.Metadata()
+    terms = storage_class.allowed_topologies
+    return StorageClass(
+        name=required(metadata.name, "metadata.name"),
+        provisioner=required(storage_class.provisioner, "provisioner"),
+        waits_for_consumer=storage_class.volume_binding_mode == "WaitForFirstConsumer",
+        allowed_topologies=tuple(map(_topology, terms)) if terms else None,
+    )
+
+
+def _topology(term: wire.TopologySelectorTerm) -> NodeSelectorTerm:
+    expressions = term.match_label_expressions or ()
+    return NodeSelectorTerm(tuple(Requirement(e.key, "In", tuple(e.values)) for e in expressions))
+
+
+def convert_csi_driver(driver: wire.CSIDriver) -> CSIDriver:
+    metadata = driver.metadata or wire.Metadata()
+    return CSIDriver(
+        name=required(metadata.name, "metadata.name"),
+        tracks_capacity=bool(driver.spec and driver.spec.storage_capacity),
+    )
+
+
+def convert_csi_node(csi_node: wire.CSINode) -> CSINode:
+    metadata = csi_node.metadata or wire.Metadata()
+    spec = csi_node.spec or wire.CSINodeSpec()
+    return CSINode(
+        name=required(metadata.name, "metadata.name"),
+        volume_limits={
+            driver.name: driver.allocatable.count
+            for driver in spec.drivers or ()
+            if driver.allocatable and driver.allocatable.count is not None
+        },
+    )
+
+
+def convert_attachment(attachment: wire.VolumeAttachment) -> VolumeAttachment:
+    metadata = attachment.metadata or wire.Metadata()
+    spec = required(attachment.spec, "spec")
+    return VolumeAttachment(
+        name=required(metadata.name, "metadata.name"),
+        driver=spec.attacher,
+        node_name=spec.node_name,
+        volume_name=(spec.source and spec.source.persistent_volume_name) or "",
     )
 
 
@@ -70,26 +147,22 @@ def convert_namespace(namespace: wire.Namespace) -> Namespace:
     return Namespace(required(metadata.name, "metadata.name"), metadata.labels or EMPTY)
 
 
-def _within_zones(
-    terms: tuple[NodeSelectorTerm, ...] | None, labels: Mapping[str, str]
-) -> tuple[NodeSelectorTerm, ...] | None:
-    """The terms with the volume's zone labels as expressions of each; an empty term, which
-    matches nothing, is left out.
+def _by_labels_only(term: NodeSelectorTerm) -> NodeSelectorTerm:
+    """A term about the node's name becomes one that matches no node.
 
-    Source: pkg/scheduler/framework/plugins/volumezone/volume_zone.go in kubernetes v1.36.3. It
-    lets nodes without any topology label pass; here they do not, which errs to the safe side.
+    Source: CheckNodeAffinity in k8s.io/component-helpers v0.36.3 storage/volume/helpers.go, which
+    shows the term a node that has labels only. (One with NotIn it lets pass; not so here, which
+    errs to the safe side.)
     """
-    zones = tuple(
-        Requirement(_TOPOLOGY[key], "In", tuple(value.split("__")))
-        for key, value in labels.items()
-        if key in _TOPOLOGY
-    )
-    if not zones:
-        return terms
-    if terms is None:
-        return (NodeSelectorTerm(zones),)
-    return tuple(
-        NodeSelectorTerm((*term.expressions, *zones), term.fields)
-        for term in terms
-        if term.expressions or term.fields
-    )
+    return term if not term.fields else NodeSelectorTerm()
+
+
+def _zones(labels: Mapping[str, str]) -> Iterator[Requirement]:
+    """Source: getPVTopologies in kubernetes v1.36.3 plugins/volumezone/volume_zone.go, and
+    LabelZonesToSet in k8s.io/cloud-provider volume/helpers/zones.go: a value that has an empty
+    part is passed over.
+    """
+    for key in TOPOLOGY_LABELS:
+        values = tuple(part.strip() for part in labels.get(key, "").split("__"))
+        if all(values):
+            yield Requirement(key, "In", values)

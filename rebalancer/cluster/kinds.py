@@ -25,7 +25,14 @@ NODE = Kind("Node", "", "nodes")
 POD = Kind("Pod", "", "pods")
 CLAIM = Kind("PersistentVolumeClaim", "", "persistentvolumeclaims")
 VOLUME = Kind("PersistentVolume", "", "persistentvolumes")
+STORAGE_CLASS = Kind("StorageClass", "storage.k8s.io", "storageclasses")
+CSI_DRIVER = Kind("CSIDriver", "storage.k8s.io", "csidrivers")
+CSI_NODE = Kind("CSINode", "storage.k8s.io", "csinodes")
+VOLUME_ATTACHMENT = Kind("VolumeAttachment", "storage.k8s.io", "volumeattachments")
 NAMESPACE = Kind("Namespace", "", "namespaces")
+QUOTA = Kind("ResourceQuota", "", "resourcequotas")
+LIMIT_RANGE = Kind("LimitRange", "", "limitranges")
+DISRUPTION_BUDGET = Kind("PodDisruptionBudget", "policy", "poddisruptionbudgets")
 KUBEVIRT = Kind("KubeVirt", "kubevirt.io", "kubevirts")
 VMI = Kind("VirtualMachineInstance", "kubevirt.io", "virtualmachineinstances")
 MIGRATION = Kind(
@@ -33,6 +40,22 @@ MIGRATION = Kind(
 )
 LEASE = Kind("Lease", "coordination.k8s.io", "leases")
 
-SNAPSHOT_KINDS = (KUBEVIRT, NAMESPACE, VOLUME, CLAIM, NODE, MIGRATION, VMI, POD)
+SNAPSHOT_KINDS = (
+    KUBEVIRT,
+    NAMESPACE,
+    LIMIT_RANGE,
+    DISRUPTION_BUDGET,
+    VOLUME,
+    CLAIM,
+    STORAGE_CLASS,
+    CSI_DRIVER,
+    CSI_NODE,
+    VOLUME_ATTACHMENT,
+    NODE,
+    QUOTA,
+    MIGRATION,
+    VMI,
+    POD,
+)
 """What a snapshot is made of, in the order in which it is read. Pods come last: a migration that
 starts meanwhile then shows as a second launcher pod, which bars its VM, not as free room."""

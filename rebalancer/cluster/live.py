@@ -16,7 +16,16 @@ from rebalancer.cluster import wire
 from rebalancer.cluster.api import Api, ApiError, Query
 from rebalancer.cluster.collect import collect, in_order
 from rebalancer.cluster.decode import Object, ObjectDecoder
-from rebalancer.cluster.kinds import KUBEVIRT, MIGRATION, NODE, POD, SNAPSHOT_KINDS, VMI, Kind
+from rebalancer.cluster.kinds import (
+    KUBEVIRT,
+    MIGRATION,
+    NODE,
+    POD,
+    QUOTA,
+    SNAPSHOT_KINDS,
+    VMI,
+    Kind,
+)
 from rebalancer.cluster.lease import LeaseLock
 from rebalancer.cluster.manifests import lock_pod_manifest, migration_manifest
 from rebalancer.cluster.protocols import Hold, Leadership, MigrationRequest
@@ -67,6 +76,7 @@ class LiveCluster:
     ) -> Snapshot:
         decoder = ObjectDecoder()
         nodes, vmis = set(nodes), set(vmis)
+        quotas = self._list(QUOTA, decoder)
         migrations = self._list(MIGRATION, decoder)
         fresh_vmis = self._get_all(VMI, vmis, decoder)
         fresh_nodes = self._get_all(NODE, [ObjectKey("", name) for name in nodes], decoder)
@@ -82,6 +92,7 @@ class LiveCluster:
                     [*fresh_vmis, *(vmi for vmi in snapshot.vmis if vmi.key not in vmis)]
                 ),
                 migrations=in_order(migrations),
+                quotas=in_order(quotas),
                 pods=in_order(self._reread_pods(snapshot.pods, nodes, uids, decoder)),
             )
         )

@@ -5,6 +5,7 @@ API server sets in pods: pkg/apis/core/v1/defaults.go in kubernetes/kubernetes v
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec import Raw
 from msgspec.json import Decoder
@@ -32,6 +33,7 @@ class PodRequests:
     def __init__(self) -> None:
         self._by_bytes: dict[tuple[object, ...], Amounts] = {}
         self._by_amounts: dict[frozenset[tuple[str, int]], Amounts] = {}
+        self._containers: dict[tuple[object, ...], Containers] = {}
 
     def of(self, spec: PodSpec, status: PodStatus) -> Amounts:
         """Resource name to amount, the pod's own slot (`pods`: 1) included.
@@ -45,6 +47,36 @@ class PodRequests:
             found = self._by_amounts.setdefault(frozenset(computed.items()), computed)
             self._by_bytes[key] = found
         return found
+
+    def of_containers(self, spec: PodSpec) -> "Containers":
+        """Raises: FieldError."""
+        key = (*_container_key(spec.containers), *_container_key(spec.init_containers))
+        found = self._containers.get(key)
+        if found is None:
+            found = self._containers[key] = container_resources(spec)
+        return found
+
+
+class Containers(NamedTuple):
+    """What the containers ask for that run side by side."""
+
+    requests: Mapping[str, Amounts]
+    """By name."""
+    limits: Amounts
+    """Sum of all."""
+
+
+def container_resources(spec: PodSpec) -> Containers:
+    """Raises: FieldError."""
+    requests: dict[str, Amounts] = {}
+    limits: dict[str, int] = {}
+    sidecars = [c for c in spec.init_containers or () if c.restart_policy == "Always"]
+    for container in (*(spec.containers or ()), *sidecars):
+        field = f"container {container.name}"
+        requests[container.name or ""] = _container_requests(container.resources, field)
+        resources = decode_field(container.resources, _RESOURCES, field) or Resources()
+        _add(limits, amounts(resources.limits, f"{field}.limits"))
+    return Containers(requests, limits)
 
 
 def pod_requests(spec: PodSpec, status: PodStatus) -> Amounts:

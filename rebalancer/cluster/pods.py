@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from rebalancer.cluster import wire
-from rebalancer.cluster.constraints import Constraints, pod_affinity_terms
+from rebalancer.cluster.constraints import Constraints, host_ports
 from rebalancer.cluster.fields import condition, required
-from rebalancer.cluster.kinds import VMI
-from rebalancer.cluster.pod_requests import PodRequests
+from rebalancer.cluster.kinds import POD, VMI, Kind
+from rebalancer.cluster.pod_requests import Containers, PodRequests
 from rebalancer.model import keys
 from rebalancer.model.objects import EMPTY, Pod
 
@@ -32,9 +32,10 @@ class PodConverter:
         namespace = required(metadata.namespace, "metadata.namespace")
         labels = metadata.labels or EMPTY
         is_launcher = labels.get("kubevirt.io") == "virt-launcher"
-        affinity = self._constraints.affinity(spec.affinity)
+        affinity = self._constraints.affinity(spec.affinity, namespace, labels)
         refusal = _refusal(status)
         is_unschedulable = refusal is not None and refusal.reason == "Unschedulable"
+        containers = self._requests.of_containers(spec) if is_launcher else _NO_CONTAINERS
         return Pod(
             namespace=namespace,
             name=required(metadata.name, "metadata.name"),
@@ -52,9 +53,18 @@ class PodConverter:
             node_selector=self._constraints.node_selector(spec.node_selector),
             node_affinity=affinity.node_terms,
             tolerations=self._constraints.tolerations(spec.tolerations),
-            pod_affinity=pod_affinity_terms(affinity.pod, namespace, labels),
-            pod_anti_affinity=pod_affinity_terms(affinity.pod_anti, namespace, labels),
+            pod_affinity=affinity.pod,
+            pod_anti_affinity=affinity.pod_anti,
+            topology_spread=self._constraints.topology_spread(
+                spec.topology_spread_constraints, labels
+            ),
+            host_ports=host_ports(spec),
             claim_names=_claim_names(spec),
+            launcher_containers=containers.requests,
+            limits=containers.limits,
+            attached_to=_owner_uid(metadata, POD)
+            if labels.get("kubevirt.io") == "hotplug-disk"
+            else None,
             unmodelled=self._constraints.unmodelled(spec),
             priority=spec.priority or 0,
             priority_class_name=spec.priority_class_name or "",
@@ -70,6 +80,7 @@ class PodConverter:
 _NO_METADATA = wire.Metadata()
 _NO_SPEC = wire.PodSpec()
 _NO_STATUS = wire.PodStatus()
+_NO_CONTAINERS = Containers({}, {})
 
 
 def _refusal(status: wire.PodStatus) -> wire.Condition | None:
@@ -89,10 +100,14 @@ def _launcher_annotations(metadata: wire.Metadata) -> Mapping[str, str]:
 
 
 def _vmi_uid(metadata: wire.Metadata) -> str | None:
+    return _owner_uid(metadata, VMI) or (metadata.labels or EMPTY).get(keys.CREATED_BY)
+
+
+def _owner_uid(metadata: wire.Metadata, kind: Kind) -> str | None:
     for owner in metadata.owner_references or ():
-        if owner.controller and owner.kind == VMI.name and owner.uid:
+        if owner.controller and owner.kind == kind.name and owner.uid:
             return owner.uid
-    return (metadata.labels or EMPTY).get(keys.CREATED_BY)
+    return None
 
 
 def _claim_names(spec: wire.PodSpec) -> tuple[str, ...]:

@@ -63,8 +63,8 @@ class Cluster(Source, Protocol):
     def reread(
         self, snapshot: Snapshot, nodes: Collection[str], vmis: Collection[ObjectKey]
     ) -> Snapshot:
-        """The snapshot with these nodes, the pods on them, these VMIs, their pods and all
-        migrations read anew; everything else as it was. What has vanished is gone from it.
+        """The snapshot with these nodes, the pods on them, these VMIs, their pods, and all
+        migrations and quotas read anew; everything else as it was. What has vanished is gone.
         """
 
     def create_migration(self, request: MigrationRequest) -> None:

@@ -1,39 +1,68 @@
 """KubeVirt's objects on the wire to those of the model; each function raises FieldError."""
 
+from typing import NamedTuple
+
 from rebalancer.cluster import wire
+from rebalancer.cluster.constraints import Constraints
 from rebalancer.cluster.fields import amount, condition, required
+from rebalancer.cluster.launchers import launcher_configuration, launcher_spec
 from rebalancer.model.objects import (
     EMPTY,
     Condition,
+    LauncherConfiguration,
     Migration,
     MigrationConfiguration,
     MigrationState,
     VirtualMachineInstance,
 )
 
+_CHANGES = ("HotVCPUChange", "HotMemoryChange", "VolumesChange", "MigrationRequired")
+"""Source: isHotplugInProgress and isVolumesUpdateInProgress in kubevirt/kubevirt v1.8.4
+pkg/virt-controller/watch/workload-updater/workload-updater.go."""
 
-def convert_vmi(vmi: wire.VirtualMachineInstance) -> VirtualMachineInstance:
-    metadata = vmi.metadata or wire.Metadata()
-    spec = vmi.spec or wire.VirtualMachineInstanceSpec()
-    status = vmi.status or wire.VirtualMachineInstanceStatus()
-    domain = spec.domain or wire.Domain()
-    return VirtualMachineInstance(
-        namespace=required(metadata.namespace, "metadata.namespace"),
-        name=required(metadata.name, "metadata.name"),
-        uid=required(metadata.uid, "metadata.uid"),
-        phase=status.phase or "",
-        node_name=status.node_name or None,
-        annotations=metadata.annotations or EMPTY,
-        guest_memory_bytes=_guest_memory_bytes(domain, status),
-        architecture=spec.architecture or "",
-        has_host_model_cpu=(domain.cpu and domain.cpu.model) in {None, "", "host-model"},
-        node_selector=spec.node_selector or EMPTY,
-        live_migratable=_live_migratable(status),
-        migration_state=_migration_state(status),
-        eviction_strategy=spec.eviction_strategy or "",
-        evacuation_node_name=status.evacuation_node_name or "",
-        is_terminating=metadata.deletion_timestamp is not None,
-    )
+
+class KubeVirtSettings(NamedTuple):
+    """What is read of the KubeVirt CR."""
+
+    migrations: MigrationConfiguration
+    launchers: LauncherConfiguration
+
+
+class VMIConverter:
+    """Converts the VMIs of one reading; constraints that many have are converted once."""
+
+    def __init__(self) -> None:
+        self._constraints = Constraints()
+
+    def convert(self, vmi: wire.VirtualMachineInstance) -> VirtualMachineInstance:
+        """Raises: FieldError."""
+        metadata = vmi.metadata or wire.Metadata()
+        spec = vmi.spec or wire.VirtualMachineInstanceSpec()
+        status = vmi.status or wire.VirtualMachineInstanceStatus()
+        domain = spec.domain or wire.Domain()
+        paused = condition(status.conditions, "Paused")
+        return VirtualMachineInstance(
+            namespace=required(metadata.namespace, "metadata.namespace"),
+            name=required(metadata.name, "metadata.name"),
+            uid=required(metadata.uid, "metadata.uid"),
+            phase=status.phase or "",
+            node_name=status.node_name or None,
+            annotations=metadata.annotations or EMPTY,
+            guest_memory_bytes=_guest_memory_bytes(domain, status),
+            architecture=spec.architecture or "",
+            has_host_model_cpu=(domain.cpu and domain.cpu.model) in {None, "", "host-model"},
+            node_selector=spec.node_selector or EMPTY,
+            launcher=launcher_spec(metadata, spec, status, self._constraints),
+            live_migratable=_live_migratable(status),
+            pending_changes=_pending_changes(status),
+            is_paused=paused is not None and paused.status == "True",
+            utility_volumes=tuple(volume.name or "" for volume in spec.utility_volumes or ()),
+            running_backup=_running_backup(status),
+            migration_state=_migration_state(status),
+            eviction_strategy=spec.eviction_strategy or "",
+            evacuation_node_name=status.evacuation_node_name or "",
+            is_terminating=metadata.deletion_timestamp is not None,
+        )
 
 
 def convert_migration(migration: wire.Migration) -> Migration:
@@ -58,10 +87,16 @@ def convert_migration(migration: wire.Migration) -> Migration:
     )
 
 
-def convert_kubevirt(kubevirt: wire.KubeVirt) -> MigrationConfiguration:
+def convert_kubevirt(kubevirt: wire.KubeVirt) -> KubeVirtSettings:
     """Settings that the CR lacks are KubeVirt's defaults."""
     spec = kubevirt.spec or wire.KubeVirtSpec()
     configuration = spec.configuration or wire.KubeVirtConfiguration()
+    return KubeVirtSettings(
+        _migration_configuration(configuration), launcher_configuration(configuration)
+    )
+
+
+def _migration_configuration(configuration: wire.KubeVirtConfiguration) -> MigrationConfiguration:
     migrations = configuration.migrations or wire.MigrationConfiguration()
     bandwidth = migrations.bandwidth_per_migration
     settings = {
@@ -106,6 +141,21 @@ def _live_migratable(status: wire.VirtualMachineInstanceStatus) -> Condition | N
     if found is None:
         return None
     return Condition(found.status or "", found.reason or "", found.message or "")
+
+
+def _pending_changes(status: wire.VirtualMachineInstanceStatus) -> tuple[str, ...]:
+    return tuple(
+        found.type
+        for found in status.conditions or ()
+        if found.type in _CHANGES and found.status != "False"
+    )
+
+
+def _running_backup(status: wire.VirtualMachineInstanceStatus) -> str:
+    """Source: IsBackupInProgress in kubevirt/kubevirt v1.8.4 pkg/util/migrations/migrations.go."""
+    tracking = status.changed_block_tracking or wire.ChangedBlockTracking()
+    backup = tracking.backup_status or wire.BackupStatus()
+    return "" if backup.completed else backup.backup_name or ""
 
 
 def _migration_state(status: wire.VirtualMachineInstanceStatus) -> MigrationState | None:

@@ -114,6 +114,12 @@ class Toleration(Wire):
 class TopologySpreadConstraint(Wire):
     topology_key: str
     when_unsatisfiable: str
+    max_skew: int
+    min_domains: int | None = None
+    label_selector: LabelSelector | None = None
+    match_label_keys: list[str] | None = None
+    node_affinity_policy: str | None = None
+    node_taints_policy: str | None = None
 
 
 # Node
@@ -150,6 +156,12 @@ class Resources(Wire):
 
 class ContainerPort(Wire):
     host_port: int | None = None
+    host_ip: str | None = field(default=None, name="hostIP")
+    protocol: str | None = None
+
+
+class RestartRule(Wire):
+    action: str | None = None
 
 
 class Container(Wire):
@@ -157,6 +169,7 @@ class Container(Wire):
     resources: Raw = NULL
     restart_policy: str | None = None
     ports: list[ContainerPort] | None = None
+    restart_policy_rules: list[RestartRule] | None = None
 
 
 class ContainerStatus(Wire):
@@ -197,6 +210,8 @@ class PodSpec(Wire):
     resources: Raw = NULL
     volumes: list[Volume] | None = None
     resource_claims: list[Ignored] | None = None
+    host_network: bool | None = None
+    host_users: bool | None = None
     scheduling_gates: list[Ignored] | None = None
     scheduling_group: Ignored | None = None
     scheduler_name: str | None = None
@@ -223,25 +238,127 @@ class Pod(Object):
 # KubeVirt
 
 
+class HugePages(Wire):
+    page_size: str | None = None
+
+
+class ReservedOverhead(Wire):
+    added_overhead: Quantity | None = None
+
+
 class DomainMemory(Wire):
     guest: Quantity | None = None
+    hugepages: HugePages | None = None
+    reserved_overhead: ReservedOverhead | None = None
+
+
+class CPUFeature(Wire):
+    name: str | None = None
+    policy: str | None = None
 
 
 class DomainCPU(Wire):
     model: str | None = None
+    cores: int | None = None
+    sockets: int | None = None
+    threads: int | None = None
+    features: list[CPUFeature] | None = None
+    dedicated_cpu_placement: bool | None = None
+    isolate_emulator_thread: bool | None = None
+
+
+class DomainResources(Resources):
+    overcommit_guest_overhead: bool | None = None
+
+
+class Binding(Wire):
+    name: str | None = None
+
+
+class Interface(Wire):
+    sriov: Ignored | None = None
+    passt_binding: Ignored | None = None
+    binding: Binding | None = None
+
+
+class Enabled(Wire):
+    enabled: bool | None = None
+
+
+class Devices(Wire):
+    interfaces: list[Interface] | None = None
+    gpus: list[Ignored] | None = None
+    host_devices: list[Ignored] | None = None
+    tpm: Enabled | None = None
+    autoattach_graphics_device: bool | None = None
+    autoattach_serial_console: bool | None = None
+    log_serial_console: bool | None = None
+
+
+class HyperV(Wire):
+    vpindex: Enabled | None = None
+    runtime: Enabled | None = None
+    reset: Enabled | None = None
+    synic: Enabled | None = None
+    synictimer: Enabled | None = None
+    frequencies: Enabled | None = None
+    reenlightenment: Enabled | None = None
+    tlbflush: Enabled | None = None
+    ipi: Enabled | None = None
+    evmcs: Enabled | None = None
+
+
+class Features(Wire):
+    hyperv: HyperV | None = None
+
+
+class IOThreads(Wire):
+    supplemental_pool_thread_count: int | None = None
+
+
+class LaunchSecurity(Wire):
+    sev: Ignored | None = None
+    snp: Ignored | None = None
+
+
+class Machine(Wire):
+    type: str | None = None
 
 
 class Domain(Wire):
     memory: DomainMemory | None = None
     cpu: DomainCPU | None = None
-    resources: Resources | None = None
+    resources: DomainResources | None = None
+    devices: Devices | None = None
+    features: Features | None = None
+    io_threads: IOThreads | None = None
+    launch_security: LaunchSecurity | None = None
+    machine: Machine | None = None
+
+
+class VMIVolume(Wire):
+    downward_metrics: Ignored | None = None
+
+
+class UtilityVolume(Wire):
+    name: str | None = None
+
+
+class Probe(Wire):
+    exec: Ignored | None = None
 
 
 class VirtualMachineInstanceSpec(Wire):
     domain: Domain | None = None
     architecture: str | None = None
     node_selector: dict[str, str] | None = None
+    affinity: Raw = NULL
+    tolerations: Raw = NULL
     eviction_strategy: str | None = None
+    volumes: list[VMIVolume] | None = None
+    utility_volumes: list[UtilityVolume] | None = None
+    liveness_probe: Probe | None = None
+    readiness_probe: Probe | None = None
 
 
 class MemoryStatus(Wire):
@@ -264,6 +381,15 @@ class MigrationState(Wire):
     migration_configuration: MigrationConfiguration | None = None
 
 
+class BackupStatus(Wire):
+    backup_name: str | None = None
+    completed: bool | None = None
+
+
+class ChangedBlockTracking(Wire):
+    backup_status: BackupStatus | None = None
+
+
 class VirtualMachineInstanceStatus(Wire):
     phase: str | None = None
     node_name: str | None = None
@@ -271,6 +397,8 @@ class VirtualMachineInstanceStatus(Wire):
     memory: MemoryStatus | None = None
     migration_state: MigrationState | None = None
     evacuation_node_name: str | None = None
+    machine: Machine | None = None
+    changed_block_tracking: ChangedBlockTracking | None = None
 
 
 class VirtualMachineInstance(Object):
@@ -298,8 +426,38 @@ class Migration(Object):
     status: MigrationStatus | None = None
 
 
+class DeveloperConfiguration(Wire):
+    memory_overcommit: int | None = None
+    cpu_allocation_ratio: int | None = None
+    node_selectors: dict[str, str] | None = None
+    feature_gates: list[str] | None = None
+
+
+class BindingPlugin(Wire):
+    compute_resource_overhead: Resources | None = None
+
+
+class NetworkConfiguration(Wire):
+    binding: dict[str, BindingPlugin] | None = None
+
+
+class SupportContainerResources(Wire):
+    type: str | None = None
+    resources: Resources | None = None
+
+
+class VirtualMachineOptions(Wire):
+    disable_serial_console_log: Ignored | None = None
+
+
 class KubeVirtConfiguration(Wire):
     migrations: MigrationConfiguration | None = None
+    developer_configuration: DeveloperConfiguration | None = None
+    network: NetworkConfiguration | None = None
+    support_container_resources: list[SupportContainerResources] | None = None
+    virtual_machine_options: VirtualMachineOptions | None = None
+    eviction_strategy: str | None = None
+    additional_guest_memory_overhead_ratio: str | None = None
 
 
 class KubeVirtSpec(Wire):
@@ -310,31 +468,152 @@ class KubeVirt(Object):
     spec: KubeVirtSpec | None = None
 
 
-# Storage and namespaces
+# Storage and what namespaces hold
 
 
 class ClaimSpec(Wire):
     volume_name: str | None = None
+    storage_class_name: str | None = None
+    access_modes: list[str] | None = None
+
+
+class ClaimStatus(Wire):
+    phase: str | None = None
 
 
 class PersistentVolumeClaim(Object):
     spec: ClaimSpec | None = None
+    status: ClaimStatus | None = None
 
 
 class VolumeNodeAffinity(Wire):
     required: NodeSelector | None = None
 
 
+class CSISource(Wire):
+    driver: str
+    volume_handle: str
+
+
 class VolumeSpec(Wire):
     node_affinity: VolumeNodeAffinity | None = None
+    csi: CSISource | None = None
+    aws_elastic_block_store: Ignored | None = None
+    azure_disk: Ignored | None = None
+    azure_file: Ignored | None = None
+    cinder: Ignored | None = None
+    gce_persistent_disk: Ignored | None = None
+    portworx_volume: Ignored | None = None
+    vsphere_volume: Ignored | None = None
 
 
 class PersistentVolume(Object):
     spec: VolumeSpec | None = None
 
 
+class TopologySelectorExpression(Wire):
+    key: str
+    values: list[str]
+
+
+class TopologySelectorTerm(Wire):
+    match_label_expressions: list[TopologySelectorExpression] | None = None
+
+
+class StorageClass(Object):
+    provisioner: str | None = None
+    volume_binding_mode: str | None = None
+    allowed_topologies: list[TopologySelectorTerm] | None = None
+
+
+class CSIDriverSpec(Wire):
+    storage_capacity: bool | None = None
+
+
+class CSIDriver(Object):
+    spec: CSIDriverSpec | None = None
+
+
+class Allocatable(Wire):
+    count: int | None = None
+
+
+class CSIDriverOnNode(Wire):
+    name: str
+    allocatable: Allocatable | None = None
+
+
+class CSINodeSpec(Wire):
+    drivers: list[CSIDriverOnNode] | None = None
+
+
+class CSINode(Object):
+    spec: CSINodeSpec | None = None
+
+
+class AttachedVolume(Wire):
+    persistent_volume_name: str | None = None
+
+
+class VolumeAttachmentSpec(Wire):
+    attacher: str
+    node_name: str
+    source: AttachedVolume | None = None
+
+
+class VolumeAttachment(Object):
+    spec: VolumeAttachmentSpec | None = None
+
+
 class Namespace(Object):
     pass
+
+
+class ScopeRequirement(Wire):
+    scope_name: str
+    operator: Operator
+    values: list[str] | None = None
+
+
+class ScopeSelector(Wire):
+    match_expressions: list[ScopeRequirement] | None = None
+
+
+class QuotaSpec(Wire):
+    hard: Quantities | None = None
+    scopes: list[str] | None = None
+    scope_selector: ScopeSelector | None = None
+
+
+class QuotaStatus(Wire):
+    used: Quantities | None = None
+
+
+class ResourceQuota(Object):
+    spec: QuotaSpec | None = None
+    status: QuotaStatus | None = None
+
+
+class LimitRangeItem(Wire):
+    type: str | None = None
+    max: Quantities | None = None
+    default: Quantities | None = None
+
+
+class LimitRangeSpec(Wire):
+    limits: list[LimitRangeItem] | None = None
+
+
+class LimitRange(Object):
+    spec: LimitRangeSpec | None = None
+
+
+class DisruptionBudgetSpec(Wire):
+    selector: LabelSelector | None = None
+
+
+class PodDisruptionBudget(Object):
+    spec: DisruptionBudgetSpec | None = None
 
 
 # Lists and documents

@@ -59,7 +59,7 @@ def _target_changed(move: Move, snapshot: Snapshot) -> str | None:
         return f"node {move.target} or {move.source} is gone"
     vmi = snapshot.vmi_by_key[move.vmi]
     source_pod = snapshot.launchers_by_vmi[vmi.uid][0]
-    pod = target_pod(vmi, source_pod, snapshot.node_by_name[move.source])
+    pod = target_pod(vmi, source_pod, snapshot)
     index = state.index[move.target]
     feasibility = evaluate(pod, state)
     if feasibility.feasible[index]:
@@ -80,10 +80,13 @@ def _goal_changed(goal: Goal, goal_moves: Sequence[Move], snapshot: Snapshot) ->
     )
     if pending is None:
         return f"VM {goal.subject} is no longer waiting for room"
-    leaving = {move.vmi_uid for move in goal_moves if move.source == goal.node}
-    staying = tuple(
-        pod for pod in snapshot.pods if not (pod.vmi_uid in leaving and pod.node_name == goal.node)
-    )
+    leaving_vmis = {move.vmi_uid for move in goal_moves if move.source == goal.node}
+    leaving = {
+        pod.uid
+        for pod in snapshot.pods
+        if pod.vmi_uid in leaving_vmis and pod.node_name == goal.node
+    }
+    staying = tuple(pod for pod in snapshot.pods if leaving.isdisjoint({pod.uid, pod.attached_to}))
     state = ClusterState(replace(snapshot, pods=staying))
     index = state.index.get(goal.node)
     if index is None:

@@ -3,10 +3,26 @@
 HOSTNAME = "kubernetes.io/hostname"
 ARCHITECTURE = "kubernetes.io/arch"
 
+TOPOLOGY_LABELS = {
+    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+    "topology.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region": "topology.kubernetes.io/region",
+}
+"""Zone and region labels of volumes and nodes, and what each is called today."""
+
 CREATED_BY = "kubevirt.io/created-by"
 """On a launcher pod: uid of its VMI."""
 MIGRATION_JOB_UID = "kubevirt.io/migrationJobUID"
 """On a migration's target pod: uid of the migration."""
+
+CPU_FEATURE = "cpu-feature.node.kubevirt.io/"
+"""On a node, with the name of a feature behind it: its processor has that."""
+EVEN_PARITY = "alpha.kubevirt.io/EmulatorThreadCompleteToEvenParity"
+"""On a VMI with an isolated emulator thread: its CPUs are made an even number."""
+
+AUTO_MEMORY_LIMITS_RATIO = "alpha.kubevirt.io/auto-memory-limits-ratio"
+"""On a namespace: memory limits that KubeVirt puts in are this many times the request."""
 
 PREFER_NO_EVICTION = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
 EVICTION_IN_PROGRESS = "descheduler.alpha.kubernetes.io/eviction-in-progress"

@@ -1,13 +1,16 @@
 """The cluster's objects as the rebalancer needs them: frozen, with amounts in plain integers.
 
 Amounts: cpu in millicores, memory and storage in bytes, everything else in pieces.
+
+What a cluster has by the ten thousand is kept from the cyclic collector (`gc=False`): it never
+refers to itself.
 """
 
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 Amounts = Mapping[str, int]
 """Resource name to amount."""
@@ -27,20 +30,20 @@ class ObjectKey(NamedTuple):
         return f"{self.namespace}/{self.name}"
 
 
-class Taint(Struct, frozen=True):
+class Taint(Struct, frozen=True, gc=False):
     key: str
     effect: str
     value: str = ""
 
 
-class Toleration(Struct, frozen=True):
+class Toleration(Struct, frozen=True, gc=False):
     key: str = ""
     operator: str = "Equal"
     value: str = ""
     effect: str = ""
 
 
-class Requirement(Struct, frozen=True):
+class Requirement(Struct, frozen=True, gc=False):
     """One expression of a node selector or a label selector."""
 
     key: str
@@ -48,20 +51,20 @@ class Requirement(Struct, frozen=True):
     values: tuple[str, ...] = ()
 
 
-class NodeSelectorTerm(Struct, frozen=True):
+class NodeSelectorTerm(Struct, frozen=True, gc=False):
     """Expressions that must all hold; a term without any matches no node."""
 
     expressions: tuple[Requirement, ...] = ()
     fields: tuple[Requirement, ...] = ()
 
 
-class LabelSelector(Struct, frozen=True):
+class LabelSelector(Struct, frozen=True, gc=False):
     """Matches objects by label; one without requirements matches all of them."""
 
     requirements: tuple[Requirement, ...] = ()
 
 
-class PodAffinityTerm(Struct, frozen=True):
+class PodAffinityTerm(Struct, frozen=True, gc=False):
     """A required term of pod affinity or anti-affinity, `matchLabelKeys` already merged in."""
 
     topology_key: str
@@ -70,7 +73,33 @@ class PodAffinityTerm(Struct, frozen=True):
     namespace_selector: LabelSelector | None = None
 
 
-class Node(Struct, frozen=True):
+class TopologySpreadConstraint(Struct, frozen=True, gc=False):
+    """One that bars nodes (`whenUnsatisfiable: DoNotSchedule`), `matchLabelKeys` merged in."""
+
+    topology_key: str
+    max_skew: int
+    selector: LabelSelector | None
+    min_domains: int = 1
+    honors_node_affinity: bool = True
+    """Whether pods only count on nodes that the pod's own node selector and affinity allow."""
+    honors_node_taints: bool = False
+    """Whether pods only count on nodes whose taints the pod tolerates."""
+
+
+class HostPort(Struct, frozen=True, gc=False):
+    """A port of the node that a container takes."""
+
+    port: int
+    protocol: str = "TCP"
+    ip: str = "0.0.0.0"
+
+    def conflicts_with(self, other: "HostPort") -> bool:
+        return (self.port, self.protocol) == (other.port, other.protocol) and (
+            self.ip == other.ip or "0.0.0.0" in {self.ip, other.ip}
+        )
+
+
+class Node(Struct, frozen=True, gc=False):
     name: str
     allocatable: Amounts
     labels: Mapping[str, str] = EMPTY
@@ -79,7 +108,7 @@ class Node(Struct, frozen=True):
     is_ready: bool = True
 
 
-class Pod(Struct, frozen=True):
+class Pod(Struct, frozen=True, gc=False):
     """A pod with what the scheduler looks at.
 
     `requests` is what the scheduler counts: the larger of the init containers' peak and the sum
@@ -110,7 +139,15 @@ class Pod(Struct, frozen=True):
     tolerations: tuple[Toleration, ...] = ()
     pod_affinity: tuple[PodAffinityTerm, ...] = ()
     pod_anti_affinity: tuple[PodAffinityTerm, ...] = ()
+    topology_spread: tuple[TopologySpreadConstraint, ...] = ()
+    host_ports: tuple[HostPort, ...] = ()
     claim_names: tuple[str, ...] = ()
+    launcher_containers: Mapping[str, Amounts] = {}
+    """Of a launcher pod: each container's requests; init containers only if they keep running."""
+    limits: Amounts = {}
+    """Of a launcher pod: sum of its containers' limits."""
+    attached_to: str | None = None
+    """Of a pod that brings hot-plugged volumes to a VM: uid of the launcher pod that owns it."""
     unmodelled: tuple[str, ...] = ()
     """What the pod asks of the scheduler that no filter here decides, such as a resource claim."""
 
@@ -151,6 +188,40 @@ class MigrationState(Struct, frozen=True):
     progress_timeout_seconds: int | None = None
 
 
+class LauncherSpec(Struct, frozen=True):
+    """What virt-controller renders a VMI's launcher pods from, apart from its own settings."""
+
+    requests: Amounts = {}
+    """`spec.domain.resources.requests`, and so `limits`."""
+    limits: Amounts = {}
+    guest_memory_bytes: int | None = None
+    """`spec.domain.memory.guest`; memory that is still to be plugged in included."""
+    huge_page_size: str = ""
+    overcommits_overhead: bool = False
+    vcpus: int | None = None
+    """Cores times sockets times threads; None where the VMI has no CPU topology."""
+    io_threads: int = 0
+    """Threads of the supplemental pool."""
+    has_dedicated_cpus: bool = False
+    isolates_emulator_thread: bool = False
+    completes_even_parity: bool = False
+    device_overhead_bytes: int = 0
+    """Memory that devices, probes and the like need besides the guest's."""
+    bindings: tuple[str, ...] = ()
+    """Network binding plugins, each once."""
+    logs_serial_console: bool | None = None
+    """None where KubeVirt's own settings decide."""
+    machine_type: str = ""
+    hyperv_labels: tuple[str, ...] = ()
+    """Of nodes; asked for where KubeVirt checks Hyper-V features strictly."""
+    rejected_labels: tuple[str, ...] = ()
+    """A node that has one of them, whatever its value, is no target."""
+    node_affinity: tuple[NodeSelectorTerm, ...] | None = None
+    pod_affinity: tuple[PodAffinityTerm, ...] = ()
+    pod_anti_affinity: tuple[PodAffinityTerm, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+
+
 class VirtualMachineInstance(Struct, frozen=True):
     namespace: str
     name: str
@@ -164,7 +235,16 @@ class VirtualMachineInstance(Struct, frozen=True):
     has_host_model_cpu: bool = True
     """`spec.domain.cpu.model` is `host-model` (KubeVirt's default), so a target must match."""
     node_selector: Mapping[str, str] = EMPTY
+    launcher: LauncherSpec | None = None
+    """None where that is not known: then a target pod is taken to be like the source pod."""
     live_migratable: Condition | None = None
+    pending_changes: tuple[str, ...] = ()
+    """Condition types that stand for a change for which KubeVirt migrates the VM by itself."""
+    is_paused: bool = False
+    utility_volumes: tuple[str, ...] = ()
+    """Volumes that a migration waits for to be detached."""
+    running_backup: str = ""
+    """Name of the backup that a migration waits for."""
     migration_state: MigrationState | None = None
     eviction_strategy: str = ""
     evacuation_node_name: str = ""
@@ -210,17 +290,135 @@ class PersistentVolumeClaim(Struct, frozen=True):
     namespace: str
     name: str
     volume_name: str = ""
-    """Empty while unbound."""
+    """Empty while it has none."""
+    is_bound: bool = True
+    """Whether that volume is bound to it for good; otherwise it is only meant for it."""
+    storage_class: str = ""
+    selected_node: str = ""
+    """Where its volume is being made."""
+    is_read_write_once_pod: bool = False
+    """Whether one pod in the whole cluster may use it."""
+    is_terminating: bool = False
+    is_lost: bool = False
+    """Whether its volume has vanished."""
+
+
+class CsiVolume(NamedTuple):
+    """What tells a volume of a CSI driver from all others."""
+
+    driver: str
+    handle: str
 
 
 class PersistentVolume(Struct, frozen=True):
     name: str
     node_affinity: tuple[NodeSelectorTerm, ...] | None = None
+    zones: tuple[Requirement, ...] = ()
+    """What its zone and region labels ask of a node's."""
+    csi: CsiVolume | None = None
+    legacy_source: str = ""
+    """The in-tree volume plugin, such as `cinder`, that a CSI driver stands in for today."""
+
+
+class StorageClass(Struct, frozen=True):
+    name: str
+    provisioner: str
+    waits_for_consumer: bool = False
+    """Whether a volume is made only once a pod that uses it has its node."""
+    allowed_topologies: tuple[NodeSelectorTerm, ...] | None = None
+    """Where volumes can be made; None where that is everywhere."""
+
+
+class CSIDriver(Struct, frozen=True):
+    name: str
+    tracks_capacity: bool = False
+    """Whether the scheduler asks what its storage has left."""
+
+
+class CSINode(Struct, frozen=True):
+    """What the CSI drivers of a node have said about it."""
+
+    name: str
+    volume_limits: Mapping[str, int]
+    """Driver to how many of its volumes can be attached, for the drivers that have a limit."""
+
+
+class VolumeAttachment(Struct, frozen=True):
+    """A volume that is attached to a node, or is to be."""
+
+    name: str
+    driver: str
+    node_name: str
+    volume_name: str
+    """Of the PersistentVolume; empty for a volume that is none."""
 
 
 class Namespace(Struct, frozen=True):
     name: str
     labels: Mapping[str, str] = EMPTY
+
+
+class ScopeRequirement(Struct, frozen=True):
+    """A scope of a quota: it only counts pods of which this holds."""
+
+    scope: str
+    operator: Operator = "Exists"
+    values: tuple[str, ...] = ()
+
+
+class ResourceQuota(Struct, frozen=True):
+    """Keys as in `spec.hard`: `requests.memory`, `limits.cpu`, `count/pods` and so on."""
+
+    namespace: str
+    name: str
+    hard: Amounts
+    used: Amounts = {}
+    """Keys that it lacks have not been counted yet."""
+    scopes: tuple[ScopeRequirement, ...] = ()
+
+
+class LimitRangeItem(Struct, frozen=True):
+    type: str
+    max: Amounts = {}
+    default_limit: Amounts = {}
+
+
+class LimitRange(Struct, frozen=True):
+    namespace: str
+    name: str
+    items: tuple[LimitRangeItem, ...] = ()
+
+
+class PodDisruptionBudget(Struct, frozen=True):
+    namespace: str
+    name: str
+    selector: LabelSelector | None = None
+    """None selects nothing."""
+    is_of_kubevirt: bool = False
+    """KubeVirt itself made it for one VMI; releases before v1.4 do."""
+
+
+class LauncherConfiguration(Struct, frozen=True):
+    """What of the KubeVirt CR bears on launcher pods and on who may move a VM.
+
+    Defaults: pkg/virt-config/configuration.go in kubevirt/kubevirt v1.8.4.
+    """
+
+    memory_overcommit_percent: int = 100
+    cpu_allocation_ratio: int = 10
+    overhead_ratio: float = 1.0
+    """`additionalGuestMemoryOverheadRatio`"""
+    node_selector: Mapping[str, str] = EMPTY
+    """Asked for by every launcher pod."""
+    checks_hyperv: bool = False
+    """Feature gate HypervStrictCheck."""
+    logs_serial_console: bool = True
+    console_log_requests: Amounts = field(default_factory=lambda: {"memory": 35_000_000, "cpu": 5})
+    console_log_limits: Amounts = field(default_factory=lambda: {"memory": 60_000_000, "cpu": 15})
+    binding_memory_bytes: Amounts = {}
+    """By network binding plugin: memory that each VM with such an interface needs besides."""
+    eviction_strategy: str = ""
+    """Of VMIs that name none; empty where KubeVirt leaves it open too."""
 
 
 class MigrationConfiguration(Struct, frozen=True):

@@ -10,6 +10,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rebalancer.model.objects import (
+    CSIDriver,
+    CSINode,
+    LauncherConfiguration,
+    LimitRange,
     Migration,
     MigrationConfiguration,
     Namespace,
@@ -18,7 +22,11 @@ from rebalancer.model.objects import (
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
+    PodDisruptionBudget,
+    ResourceQuota,
+    StorageClass,
     VirtualMachineInstance,
+    VolumeAttachment,
 )
 
 
@@ -32,8 +40,16 @@ class Snapshot(Struct, frozen=True, dict=True):
     migrations: tuple[Migration, ...] = ()
     claims: tuple[PersistentVolumeClaim, ...] = ()
     volumes: tuple[PersistentVolume, ...] = ()
+    storage_classes: tuple[StorageClass, ...] = ()
+    csi_drivers: tuple[CSIDriver, ...] = ()
+    csi_nodes: tuple[CSINode, ...] = ()
+    volume_attachments: tuple[VolumeAttachment, ...] = ()
     namespaces: tuple[Namespace, ...] = ()
+    quotas: tuple[ResourceQuota, ...] = ()
+    limit_ranges: tuple[LimitRange, ...] = ()
+    disruption_budgets: tuple[PodDisruptionBudget, ...] = ()
     migration_configuration: MigrationConfiguration = MigrationConfiguration()
+    launcher_configuration: LauncherConfiguration = LauncherConfiguration()
     missing: tuple[str, ...] = ()
     """Kinds that the source does not hold, so that nothing may be concluded from their absence."""
 
@@ -62,14 +78,37 @@ class Snapshot(Struct, frozen=True, dict=True):
         return {volume.name: volume for volume in self.volumes}
 
     @cached_property
+    def storage_class_by_name(self) -> Mapping[str, StorageClass]:
+        return {storage_class.name: storage_class for storage_class in self.storage_classes}
+
+    @cached_property
+    def csi_driver_by_name(self) -> Mapping[str, CSIDriver]:
+        return {driver.name: driver for driver in self.csi_drivers}
+
+    @cached_property
     def labels_by_namespace(self) -> Mapping[str, Mapping[str, str]]:
         return {namespace.name: namespace.labels for namespace in self.namespaces}
+
+    @cached_property
+    def quotas_by_namespace(self) -> Mapping[str, tuple[ResourceQuota, ...]]:
+        return _grouped((quota.namespace, quota) for quota in self.quotas)
+
+    @cached_property
+    def limit_ranges_by_namespace(self) -> Mapping[str, tuple[LimitRange, ...]]:
+        return _grouped((limits.namespace, limits) for limits in self.limit_ranges)
 
     @cached_property
     def launchers_by_vmi(self) -> Mapping[str, tuple[Pod, ...]]:
         """VMI uid to its launcher pods that have not finished."""
         return _grouped(
             (pod.vmi_uid, pod) for pod in self.pods if pod.vmi_uid and not pod.is_finished
+        )
+
+    @cached_property
+    def attachments_by_launcher(self) -> Mapping[str, tuple[Pod, ...]]:
+        """Launcher pod uid to the pods that bring hot-plugged volumes to it."""
+        return _grouped(
+            (pod.attached_to, pod) for pod in self.pods if pod.attached_to and not pod.is_finished
         )
 
     @cached_property

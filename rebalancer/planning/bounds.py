@@ -25,10 +25,10 @@ def clearing_bounds(problem: FitProblem, may_leave: BoolArray) -> FloatArray:
     for resource in np.flatnonzero(problem.request > 0):
         lack = problem.request[resource] - problem.headroom[:, resource]
         short = problem.landing & (lack > 0)
-        gives = movers[problem.mover_request[movers, resource] > 0]
+        gives = movers[problem.mover_release[movers, resource] > 0]
         by_node = FractionalCover(problem, int(resource), gives).bounds(np.where(short, lack, 0))
         any_number = _unbounded_cover(
-            problem.mover_request[gives, resource],
+            problem.mover_release[gives, resource],
             problem.mover_cost[gives],
             lack[short],
             problem.max_moves,
@@ -49,7 +49,7 @@ def chain_prices(problem: FitProblem, has_home: BoolArray, resource: int) -> Int
     homeless = np.flatnonzero(~has_home)
     if not len(homeless):
         return prices
-    everybody = np.flatnonzero(problem.mover_request[:, resource] > 0)
+    everybody = np.flatnonzero(problem.mover_release[:, resource] > 0)
     cover = FractionalCover(problem, resource, everybody)
     kinds = problem.kinds()
     headroom = np.maximum(problem.headroom[:, resource], 0)
@@ -71,7 +71,7 @@ class FractionalCover:
     """Movers by node, cheapest per unit of one resource first, to answer for any lack at once."""
 
     def __init__(self, problem: FitProblem, resource: int, movers: IntArray) -> None:
-        gain, cost = problem.mover_request[movers, resource], problem.mover_cost[movers]
+        gain, cost = problem.mover_release[movers, resource], problem.mover_cost[movers]
         order = np.lexsort((cost / gain, problem.mover_node[movers]))
         nodes = problem.mover_node[movers][order]
         self.gain, self.cost = gain[order], cost[order]

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from rebalancer.model.objects import Pod
+from rebalancer.model.objects import Amounts, Pod
 from rebalancer.model.plan import Goal, Move, Verdict
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.outlook import held_nodes
 from rebalancer.scheduling.feasibility import evaluate
 from rebalancer.scheduling.state import ClusterState
-from rebalancer.scheduling.target_pod import target_pod
+from rebalancer.scheduling.target_pod import released_requests, target_pod
 
 _MAX_TIMINGS = 4096
 """Sets of ended moves that are looked at; twelve independent moves have that many."""
@@ -58,7 +58,12 @@ def _malformed(snapshot: Snapshot, moves: Sequence[Move]) -> Iterator[str]:
 def _arriving(snapshot: Snapshot, move: Move) -> Pod:
     vmi = snapshot.vmi_by_key[move.vmi]
     source_pod = snapshot.launchers_by_vmi[vmi.uid][0]
-    return target_pod(vmi, source_pod, snapshot.node_by_name[move.source])
+    return target_pod(vmi, source_pod, snapshot)
+
+
+def _leaving(snapshot: Snapshot, move: Move) -> Amounts:
+    vmi = snapshot.vmi_by_key[move.vmi]
+    return released_requests(snapshot.launchers_by_vmi[vmi.uid][0], snapshot)
 
 
 def _barred(snapshot: Snapshot, move: Move) -> str | None:
@@ -72,12 +77,13 @@ def _barred(snapshot: Snapshot, move: Move) -> str | None:
 
 
 def _moved(snapshot: Snapshot, move: Move) -> Snapshot:
+    """Pods that bring hot-plugged volumes go with the VM; the arriving pod counts for them."""
     arriving = replace(_arriving(snapshot, move), node_name=move.target, phase="Running")
     vmi = snapshot.vmi_by_key[move.vmi]
     left = snapshot.launchers_by_vmi[vmi.uid][0].uid
     return replace(
         snapshot,
-        pods=(*(pod for pod in snapshot.pods if pod.uid != left), arriving),
+        pods=(*(pod for pod in snapshot.pods if left not in {pod.uid, pod.attached_to}), arriving),
         vmis=tuple(
             replace(v, node_name=move.target) if v.uid == vmi.uid else v for v in snapshot.vmis
         ),
@@ -87,6 +93,7 @@ def _moved(snapshot: Snapshot, move: Move) -> Snapshot:
 def _overfilled(snapshot: Snapshot, moves: Sequence[Move]) -> Iterator[str]:
     state = ClusterState(snapshot)
     requests = {move.id: _arriving(snapshot, move).requests for move in moves}
+    releases = {move.id: _leaving(snapshot, move) for move in moves}
     found: set[str] = set()
     for ended in _timings(moves):
         arrived = [m for m in moves if ended.issuperset(m.after)]
@@ -95,7 +102,7 @@ def _overfilled(snapshot: Snapshot, moves: Sequence[Move]) -> Iterator[str]:
             index = state.index[move.target]
             for resource, amount in requests[move.id].items():
                 used = _sum(requests, [m for m in arrived if m.target == move.target], resource)
-                freed = _sum(requests, [m for m in left if m.source == move.target], resource)
+                freed = _sum(releases, [m for m in left if m.source == move.target], resource)
                 room = int(state.headroom(resource)[index]) + freed
                 if amount and used > room and move.target not in found:
                     found.add(move.target)

@@ -54,7 +54,7 @@ def node_cover(problem: FitProblem, kinds: IntArray, node: int, movers: IntArray
         node=node,
         deficit=lack[short],
         movers=order,
-        gain=problem.mover_request[order][:, short],
+        gain=problem.mover_release[order][:, short],
         cost=problem.mover_cost[order],
         kind=tuple(zip(kinds[order].tolist(), problem.mover_cost[order].tolist(), strict=True)),
     )

@@ -62,7 +62,7 @@ class _Model:
         """One variable per kind and node that could take one of it if all movers there left."""
         most = self.problem.headroom.copy()
         for mover in self.leaves:
-            most[self.problem.mover_node[mover]] += self.problem.mover_request[mover]
+            most[self.problem.mover_node[mover]] += self.problem.mover_release[mover]
         arrives = {}
         for kind, members in sorted(self._members().items()):
             allowed = self.problem.allowed[self.problem.mover_class[members[0]]]
@@ -87,6 +87,7 @@ class _Model:
     def _bound_room(self, node: int, resource: int) -> None:
         """What arrives must fit; a node that nothing arrives at may stay over-committed."""
         amount = self.problem.mover_request[:, resource]
+        release = self.problem.mover_release[:, resource]
         of_kind = {int(self.kinds[i]): int(amount[i]) for i in self.leaves}
         arriving = [
             (of_kind[kind], var)
@@ -98,7 +99,7 @@ class _Model:
         if not arriving:
             return
         used = sum(size * var for size, var in arriving) - sum(
-            int(amount[i]) * var
+            int(release[i]) * var
             for i, var in self.leaves.items()
             if self.problem.mover_node[i] == node
         )

@@ -1,11 +1,18 @@
 """From a snapshot to the arrays of a fit problem, and back from its solution to moves."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
-from rebalancer.model.objects import Pod, VirtualMachineInstance
+from rebalancer.model.objects import (
+    Amounts,
+    PersistentVolume,
+    Pod,
+    PodAffinityTerm,
+    VirtualMachineInstance,
+)
 from rebalancer.model.plan import Cost, Move, Refusal
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning import cost as costs
@@ -13,11 +20,14 @@ from rebalancer.planning.context import PlanningContext
 from rebalancer.planning.ordering import dependencies
 from rebalancer.planning.problem import FitProblem, Moves
 from rebalancer.policy.model import HoldKind
+from rebalancer.scheduling.claimed_volumes import claimed_volumes
 from rebalancer.scheduling.feasibility import Feasibility, evaluate
-from rebalancer.scheduling.filters.inter_pod_affinity import term_matches
+from rebalancer.scheduling.filters.inter_pod_affinity import barring_terms
+from rebalancer.scheduling.filters.volume_binding import claim_problems
+from rebalancer.scheduling.filters.volume_restrictions import claim_conflicts
 from rebalancer.scheduling.movability import refusal
-from rebalancer.scheduling.state import BoolArray, ClusterState
-from rebalancer.scheduling.target_pod import target_pod
+from rebalancer.scheduling.state import BoolArray, ClusterState, IntArray
+from rebalancer.scheduling.target_pod import TargetPods, off_its_launchers, released_requests
 
 MILLISECONDS = 1000
 """Costs are seconds for people and whole milliseconds for the planner."""
@@ -30,6 +40,8 @@ class Mover(NamedTuple):
     source: int
     """Index of its node."""
     target_pod: Pod
+    released: Amounts
+    """What its node gets back when it leaves."""
     cost: Cost
     rules: "PlacementClass"
 
@@ -39,8 +51,8 @@ class PlacementClass(NamedTuple):
 
     number: int
     allowed: BoolArray
-    allowed_but_for_affinity: BoolArray
-    """As `allowed`, but without InterPodAffinity, which other moves may change."""
+    allowed_wherever_pods_are: BoolArray
+    """As `allowed`, but without the rules that other moves may change."""
     charge: tuple[float, ...]
     """Seconds."""
 
@@ -58,6 +70,7 @@ class Movers(NamedTuple):
 def find_movers(state: ClusterState, context: PlanningContext) -> Movers:
     """Looks at every VM; VMs with equal rules are evaluated once."""
     snapshot = state.snapshot
+    targets = TargetPods(snapshot)
     classes: dict[tuple[object, ...], PlacementClass] = {}
     movers: list[Mover] = []
     refused: dict[str, list[Refusal]] = {}
@@ -68,12 +81,15 @@ def find_movers(state: ClusterState, context: PlanningContext) -> Movers:
             continue
         pod = snapshot.launchers_by_vmi[vmi.uid][0]
         source = state.index[vmi.node_name or ""]
-        target = target_pod(vmi, pod, state.nodes[source])
-        signature = _signature(target, state)
+        target = targets.of(vmi, pod)
+        # A VM never goes to its own node anyway, and rules without its uid can be shared.
+        placed = _without_term(target, off_its_launchers(vmi))
+        signature = _signature(placed, state)
         if signature not in classes:
-            classes[signature] = _placement_class(len(classes), target, state, context)
-        cost = costs.base_cost(vmi, pod, snapshot.migration_configuration, context.cost)
-        movers.append(Mover(vmi, source, target, cost, classes[signature]))
+            classes[signature] = _placement_class(len(classes), placed, state, context)
+        cost = costs.base_cost(vmi, target, snapshot.migration_configuration, context.cost)
+        released = released_requests(pod, snapshot)
+        movers.append(Mover(vmi, source, target, released, cost, classes[signature]))
     return Movers(
         state,
         tuple(movers),
@@ -92,7 +108,9 @@ def refusal_of(
         vmi,
         snapshot,
         failure_backoff_seconds=context.execution.failure_backoff_seconds,
+        cooldown_seconds=context.execution.cooldown_seconds,
         may_move_reluctant=context.cost.prefer_no_eviction_seconds is not None,
+        checks_quotas=context.execution.budget.check_quotas,
     )
 
 
@@ -101,23 +119,22 @@ def fit_problem(
     movers: Movers,
     context: PlanningContext,
     *,
-    ignores_affinity: bool = False,
+    ignores_placement: bool = False,
 ) -> FitProblem:
-    """The arrays for one pending pod; resources are all those that it or a mover asks for.
+    """The arrays for one pending pod, with the resources of `resources_in_play`.
 
-    With `ignores_affinity` the problem is a relaxation: InterPodAffinity, which is otherwise taken
-    as it is before any move, bars nothing. A bound found for it holds for every plan.
+    With `ignores_placement` the problem is a relaxation: rules that depend on where pods are, such
+    as InterPodAffinity, otherwise taken as they are before any move, bar nothing. A bound found
+    for it holds for every plan.
     """
     state = movers.state
     pods = [pending.pod, *(mover.target_pod for mover in movers.movers)]
-    resources = sorted({r for pod in pods for r, amount in pod.requests.items() if amount})
-    requests = np.array(
-        [[pod.requests.get(r, 0) for r in resources] for pod in pods], np.int64
-    ).reshape(len(pods), len(resources))
+    resources = resources_in_play(pending, movers)
+    requests = _rows([pod.requests for pod in pods], resources)
     shape = len(movers.classes), len(state.nodes)
     allowed = np.array(
         [
-            rules.allowed_but_for_affinity if ignores_affinity else rules.allowed
+            rules.allowed_wherever_pods_are if ignores_placement else rules.allowed
             for rules in movers.classes
         ],
         np.bool_,
@@ -125,7 +142,7 @@ def fit_problem(
     charge = np.array(
         [_milliseconds(seconds) for rules in movers.classes for seconds in rules.charge], np.int64
     ).reshape(shape)
-    landing = pending.allowed_but_for_affinity if ignores_affinity else pending.allowed
+    landing = pending.allowed_wherever_pods_are if ignores_placement else pending.allowed
     if context.execution.hold.kind is HoldKind.LOCK_POD:
         # The lock pod has a slot of the node from before the first move until after the last.
         landing = landing & (state.headroom("pods") >= 1)
@@ -136,12 +153,19 @@ def fit_problem(
         headroom=np.column_stack([state.headroom(r) for r in resources]),
         mover_node=np.array([mover.source for mover in movers.movers], np.int64),
         mover_request=requests[1:],
+        mover_release=_rows([mover.released for mover in movers.movers], resources),
         mover_cost=np.array([_milliseconds(mover.cost.total) for mover in movers.movers], np.int64),
         mover_class=np.array([mover.rules.number for mover in movers.movers], np.int64),
         allowed=allowed,
         charge=charge,
         max_moves=context.planning.max_moves_per_goal,
     )
+
+
+def resources_in_play(pending: Feasibility, movers: Movers) -> list[str]:
+    """All that the pending pod or a mover asks for, in the order of the arrays' resource axis."""
+    pods = [pending.pod, *(mover.target_pod for mover in movers.movers)]
+    return sorted({r for pod in pods for r, amount in pod.requests.items() if amount})
 
 
 def to_moves(
@@ -177,6 +201,16 @@ def to_moves(
     return tuple(moves)
 
 
+def _rows(amounts: Sequence[Amounts], resources: Sequence[str]) -> IntArray:
+    """Axes: item, resource."""
+    rows = [[each.get(resource, 0) for resource in resources] for each in amounts]
+    return np.array(rows, np.int64).reshape(len(amounts), len(resources))
+
+
+def _without_term(pod: Pod, term: PodAffinityTerm) -> Pod:
+    return replace(pod, pod_anti_affinity=tuple(t for t in pod.pod_anti_affinity if t != term))
+
+
 def _placement_class(
     number: int, pod: Pod, state: ClusterState, context: PlanningContext
 ) -> PlacementClass:
@@ -184,7 +218,7 @@ def _placement_class(
     return PlacementClass(
         number=number,
         allowed=feasibility.allowed,
-        allowed_but_for_affinity=feasibility.allowed_but_for_affinity,
+        allowed_wherever_pods_are=feasibility.allowed_wherever_pods_are,
         charge=tuple(costs.target_charge(pod, node, context.cost) for node in state.nodes),
     )
 
@@ -192,22 +226,32 @@ def _placement_class(
 def _signature(pod: Pod, state: ClusterState) -> tuple[object, ...]:
     """Equal for pods that the rules treat alike on every node.
 
-    Labels only count as far as pod affinity looks at them; they hold the VM's own uid besides.
+    Equal node selectors are one object. Labels only count as far as rules look at them; they hold
+    the VM's own uid besides.
     """
+    looks_at_labels = pod.pod_affinity or pod.topology_spread
     return (
-        tuple(sorted(pod.node_selector.items())),
+        id(pod.node_selector),
         pod.node_affinity,
         pod.tolerations,
         pod.pod_affinity,
         pod.pod_anti_affinity,
+        pod.topology_spread,
+        pod.host_ports,
         pod.namespace,
-        pod.claim_names,
-        tuple(sorted(pod.labels.items())) if pod.pod_affinity else (),
-        tuple(
-            term_matches(term, pod, state, when_unknown=True)
-            for term in state.distinct_anti_affinity
-        ),
+        tuple(sorted(pod.labels.items())) if looks_at_labels else (),
+        barring_terms(pod, state),
+        claim_problems(pod, state),
+        tuple(_reachability(each, state) for each in claimed_volumes(pod, state.snapshot)),
+        claim_conflicts(pod, state),
     )
+
+
+def _reachability(volume: PersistentVolume, state: ClusterState) -> tuple[object, ...]:
+    """What the rules look at in a volume; which one it is matters only to a driver's limits."""
+    is_limited = volume.csi is not None and volume.csi.driver in state.volumes.limits
+    driver = volume.csi.driver if volume.csi else ""
+    return volume.node_affinity, volume.zones, volume.csi if is_limited else driver
 
 
 def _milliseconds(seconds: float) -> int:

@@ -52,13 +52,14 @@ def find_order(
         if len(dead_ends) >= _MAX_STATES:
             raise OrderingLimitError
         for mover in tuple(remaining):
-            request = problem.mover_request[mover]
+            request, release = problem.mover_request[mover], problem.mover_release[mover]
             source, kind = int(problem.mover_node[mover]), int(kinds[mover])
             for slot in sorted(slot for slot, count in left.items() if count and slot[0] == kind):
                 target = slot[1]
                 if target == source or not problem.fits(request, headroom[target]):
                     continue
-                _shift(headroom, request, source, target)
+                headroom[target] -= request
+                headroom[source] += release
                 left[slot] -= 1
                 remaining.remove(mover)
                 order.append((mover, target))
@@ -68,16 +69,12 @@ def find_order(
                 remaining.append(mover)
                 remaining.sort(key=lambda i: (problem.mover_node[i] != landing, i))
                 left[slot] += 1
-                _shift(headroom, request, target, source)
+                headroom[target] += request
+                headroom[source] -= release
         dead_ends.add(state)
         return False
 
     return tuple(order) if search() else None
-
-
-def _shift(headroom: IntArray, request: IntArray, source: int, target: int) -> None:
-    headroom[target] -= request
-    headroom[source] += request
 
 
 def dependencies(problem: FitProblem, moves: Moves) -> tuple[tuple[int, ...], ...]:
@@ -101,7 +98,7 @@ def dependencies(problem: FitProblem, moves: Moves) -> tuple[tuple[int, ...], ..
             if problem.fits(request, room):
                 break
             if problem.mover_node[m] == target:
-                room = room + problem.mover_request[m]
+                room = room + problem.mover_release[m]
                 waited.append(earlier)
         waits.append(tuple(waited))
     return tuple(waits)

@@ -78,7 +78,7 @@ def lock_pod(name: str, node_name: str, admitted_uids: tuple[str, ...]) -> Pod:
 def _arriving(snapshot: Snapshot, move: Move) -> Pod:
     vmi = snapshot.vmi_by_key[move.vmi]
     source_pod = snapshot.launchers_by_vmi[vmi.uid][0]
-    pod = target_pod(vmi, source_pod, snapshot.node_by_name[move.source])
+    pod = target_pod(vmi, source_pod, snapshot)
     return replace(pod, node_name=move.target, phase="Running", migration_uid=move.id)
 
 

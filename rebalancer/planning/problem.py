@@ -22,7 +22,9 @@ class FitProblem(NamedTuple):
     mover_node: IntArray
     """(m,) index of the node that the mover is on."""
     mover_request: IntArray
-    """(m, r)"""
+    """(m, r) what it needs where it goes."""
+    mover_release: IntArray
+    """(m, r) what its node gets back when it leaves; not more than it needs elsewhere."""
     mover_cost: IntArray
     """(m,) cost of moving it anywhere; positive."""
     mover_class: IntArray
@@ -42,8 +44,10 @@ class FitProblem(NamedTuple):
         return len(self.mover_node)
 
     def kinds(self) -> IntArray:
-        """(m,) index of each mover's kind: movers of one kind have the same homes."""
-        rows = np.column_stack([self.mover_class, self.mover_request])
+        """(m,) index of each mover's kind: movers of one kind have the same homes, and leave the
+        same room behind.
+        """
+        rows = np.column_stack([self.mover_class, self.mover_request, self.mover_release])
         _, kinds = np.unique(rows, axis=0, return_inverse=True)
         return kinds.reshape(-1).astype(np.int64)
 

@@ -23,6 +23,9 @@ snapshots give equal plans. A step takes some 50 microseconds."""
 
 def search_direct(problem: FitProblem) -> Outcome:
     """The cheapest plan whose moves all go into present room, and a bound for all plans."""
+    has_room = problem.landing & problem.fits(problem.request, problem.headroom)
+    if has_room.any():
+        return Outcome(Solution(int(np.argmax(has_room)), (), 0), 0)
     has_home = movers_with_home(problem)
     if not has_home.any():
         return Outcome(None, INFINITE)
@@ -64,7 +67,7 @@ class _Search:
         self.has_home = has_home
         self.kinds = problem.kinds()
         self.movers = movers_by_node(problem)
-        self.chain_cost = int(problem.mover_cost[has_home].min())
+        self.chain_cost = int(problem.mover_cost.min())
         self.best: Solution | None = None
         self.chain_bound = INFINITE
         self.priced, self.bounds = self._dearest()

@@ -146,6 +146,11 @@ class BudgetPolicy(Section):
         default=2, ge=1, description="KubeVirt itself has no such limit."
     )
     max_per_cycle: int = Field(default=20, ge=1, description="Migrations started in one cycle.")
+    check_quotas: bool = Field(
+        default=True,
+        description="A VM is only moved while the ResourceQuotas of its namespace have room for its"
+        " second pod. False is for clusters that lift quotas while VMs migrate, as Harvester does.",
+    )
 
     @model_validator(mode="after")
     def _limits_nest(self) -> "BudgetPolicy":
@@ -202,6 +207,11 @@ class ExecutionPolicy(Section):
         ge=0,
         description="A VM whose last migration failed is left alone this long, doubled for each"
         " failure before it.",
+    )
+    cooldown_seconds: int = Field(
+        default=600,
+        ge=0,
+        description="A VM that has been migrated, by whomever, is left alone this long.",
     )
     max_rounds_per_cycle: int = Field(
         default=3, ge=1, description="How often one cycle plans anew after a surprise."

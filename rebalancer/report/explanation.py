@@ -1,12 +1,13 @@
-"""An explanation for people and for programs."""
+"""An explanation of a VM, for people and for programs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from rebalancer.explain import Explanation
+from rebalancer.explain.vmi import Explanation
+from rebalancer.model.plan import Reason
 from rebalancer.model.quantity import format_amount
 from rebalancer.report.plan_json import API_VERSION, reason_document
 from rebalancer.report.rows import Labelled, Rows, cell
@@ -24,6 +25,7 @@ def explanation_document(explanation: Explanation) -> dict[str, Any]:
         "node": explanation.node,
         "schedulerMessage": explanation.scheduler_message,
         "refused": refusal and {"code": refusal.code, "message": refusal.message},
+        "groupedReasons": explanation.grouped_reasons,
         "nodes": [
             {
                 "node": answer.node,
@@ -47,12 +49,22 @@ def explanation_tables(explanation: Explanation) -> Iterator[RenderableType]:
         yield Labelled(Text("scheduler: "), cell(explanation.scheduler_message))
     if explanation.refusal:
         yield Labelled(Text("may not be moved: "), cell(explanation.refusal.message, "yellow"))
+    if explanation.grouped_reasons:
+        yield Labelled(Text("barred by: "), cell(explanation.grouped_reasons))
     yield Text()
     result = Rows("NODE", "POSSIBLE", "WHY NOT")
     for answer in explanation.nodes:
         result.add(
             cell(answer.node),
-            cell("no", "red") if answer.reasons else cell("yes", "green"),
-            cell("; ".join(f"{reason.code}: {reason.message}" for reason in answer.reasons)),
+            possible(not answer.reasons),
+            why_not(answer.reasons),
         )
     yield result
+
+
+def possible(is_so: bool) -> Text:
+    return cell("yes", "green") if is_so else cell("no", "red")
+
+
+def why_not(reasons: Sequence[Reason]) -> Text:
+    return cell("; ".join(f"{reason.code}: {reason.message}" for reason in reasons))

@@ -7,7 +7,7 @@ import numpy as np
 
 from rebalancer.model.objects import Pod
 from rebalancer.model.plan import Reason
-from rebalancer.scheduling.filters import INTER_POD_AFFINITY, NODE_RESOURCES_FIT, RULES, Filter
+from rebalancer.scheduling.filters import NODE_RESOURCES_FIT, RULES, STATIC_RULES, Filter
 from rebalancer.scheduling.state import BoolArray, ClusterState
 
 
@@ -25,9 +25,9 @@ class Feasibility(NamedTuple):
         return self._all(self.masks)
 
     @property
-    def allowed_but_for_affinity(self) -> BoolArray:
-        """As `allowed`, but without InterPodAffinity, which depends on where other pods are."""
-        return self._all((r, mask) for r, mask in self.masks if r is not INTER_POD_AFFINITY)
+    def allowed_wherever_pods_are(self) -> BoolArray:
+        """As `allowed`, but without the rules that moves of other pods may change."""
+        return self._all((rule, mask) for rule, mask in self.masks if rule in STATIC_RULES)
 
     def _all(self, masks: Iterable[tuple[Filter, BoolArray]]) -> BoolArray:
         allowed = np.ones_like(self.has_room)

@@ -6,7 +6,8 @@ from rebalancer.model import keys
 from rebalancer.model.objects import Migration, Pod, VirtualMachineInstance
 from rebalancer.model.plan import Refusal
 from rebalancer.model.snapshot import Snapshot
-from rebalancer.scheduling.target_pod import lacks_host_model
+from rebalancer.scheduling.namespace_limits import limit_range_problem, quota_problem
+from rebalancer.scheduling.target_selectors import lacks_host_model
 
 
 def refusal(
@@ -14,11 +15,14 @@ def refusal(
     snapshot: Snapshot,
     *,
     failure_backoff_seconds: int,
+    cooldown_seconds: int,
     may_move_reluctant: bool,
+    checks_quotas: bool,
 ) -> Refusal | None:
     """Why the VM must stay, or None when it may leave its node.
 
     `may_move_reluctant`: VMs marked prefer-no-eviction may be moved, for a charge.
+    `checks_quotas`: quotas count while VMs migrate; some distributions lift them for that time.
     """
     problem = (
         _not_running(vmi, snapshot)
@@ -26,6 +30,8 @@ def refusal(
         or _not_migratable(vmi)
         or _busy(vmi, snapshot)
         or _backing_off(vmi, snapshot, failure_backoff_seconds)
+        or _cooling_down(vmi, snapshot, cooldown_seconds)
+        or _not_let_in(vmi, snapshot, checks_quotas=checks_quotas)
     )
     return problem and Refusal(vmi.key, *problem)
 
@@ -84,8 +90,10 @@ def _opted_out(
             f"annotation {keys.PREFER_NO_EVICTION} asks not to move it;"
             " cost.preferNoEvictionSeconds in the policy would allow it for a charge"
         )
-    if vmi.eviction_strategy == "External":
-        return "eviction-external", "evictionStrategy External: its owner moves it"
+    strategy = vmi.eviction_strategy or snapshot.launcher_configuration.eviction_strategy
+    if strategy == "External":
+        whose = "" if vmi.eviction_strategy else " (the KubeVirt CR's, for VMs that name none)"
+        return "eviction-external", f"evictionStrategy External{whose}: its owner moves it"
     return None
 
 
@@ -106,11 +114,22 @@ def _busy(vmi: VirtualMachineInstance, snapshot: Snapshot) -> Problem:
     for migration in migrations:
         if not migration.is_finished:
             return "migration-in-flight", f"migration {migration.name} is under way"
+    if vmi.pending_changes:
+        return "pending-change", (
+            f"condition {', '.join(vmi.pending_changes)}: KubeVirt is about to migrate it by itself"
+        )
+    if vmi.running_backup:
+        return "backup-running", f"a migration would wait for backup {vmi.running_backup}"
+    if vmi.utility_volumes:
+        return "utility-volumes", (
+            f"a migration would wait for utility volumes {', '.join(vmi.utility_volumes)} to be"
+            " detached"
+        )
     state = vmi.migration_state
     if state is not None and not (state.is_completed or state.is_failed):
         return "ghost-migration", (
             f"its status tells of migration {state.migration_uid}, which has not ended and no"
-            " longer exists; KubeVirt refuses new ones until that is mended"
+            " longer exists; left alone until somebody has looked what became of it"
         )
     return None
 
@@ -136,3 +155,29 @@ def _backing_off(
         f" ({failed[0].failure_reason or 'no reason given'}); left alone until"
         f" {until.isoformat(timespec='seconds')}"
     )
+
+
+def _cooling_down(
+    vmi: VirtualMachineInstance, snapshot: Snapshot, cooldown_seconds: int
+) -> Problem:
+    """Whoever moved it: a guest that has just moved is left in peace."""
+    ends = [
+        migration.ended_at
+        for migration in snapshot.migrations_by_vmi.get(vmi.key, ())
+        if migration.phase == "Succeeded" and migration.ended_at is not None
+    ]
+    until = max(ends, default=snapshot.taken_at) + timedelta(seconds=cooldown_seconds)
+    if not ends or until <= snapshot.taken_at:
+        return None
+    return "cooldown", (
+        f"it moved at {max(ends).isoformat(timespec='seconds')}; left alone until"
+        f" {until.isoformat(timespec='seconds')} (execution.cooldownSeconds)"
+    )
+
+
+def _not_let_in(vmi: VirtualMachineInstance, snapshot: Snapshot, *, checks_quotas: bool) -> Problem:
+    if checks_quotas and (problem := quota_problem(vmi, snapshot)):
+        return "quota", problem
+    if problem := limit_range_problem(vmi, snapshot):
+        return "limit-range", problem
+    return None

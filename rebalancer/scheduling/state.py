@@ -7,8 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rebalancer.model.keys import HOSTNAME
-from rebalancer.model.objects import Amounts, Node, Pod, PodAffinityTerm, Taint
+from rebalancer.model.objects import Amounts, HostPort, Node, ObjectKey, Pod, Taint
 from rebalancer.model.snapshot import Snapshot
+from rebalancer.scheduling.attached_volumes import AttachedVolumes
+from rebalancer.scheduling.placed_pods import Column, PlacedPods, PlacedTerms
 
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
@@ -23,6 +25,7 @@ class ClusterState:
         self.index: Mapping[str, int] = {node.name: i for i, node in enumerate(self.nodes)}
         self._label_masks: dict[tuple[str, str], BoolArray] = {}
         self._label_values: dict[str, tuple[str | None, ...]] = {}
+        self._domains: dict[str, IntArray] = {}
         self._requested: dict[str, IntArray] = {}
         self._allocatable: dict[str, IntArray] = {}
 
@@ -126,13 +129,45 @@ class ClusterState:
         return shapes, shape_of_pod, node_of_pod
 
     @cached_property
-    def placed_anti_affinity(self) -> tuple[tuple[Pod, int, PodAffinityTerm], ...]:
-        """Required anti-affinity terms of the pods that are there; they bar pods to come."""
-        return tuple(
-            (pod, node, term) for pod, node in self.placements for term in pod.pod_anti_affinity
-        )
+    def placed(self) -> PlacedPods:
+        """The placements as columns."""
+        return PlacedPods(self.placements)
 
     @cached_property
-    def distinct_anti_affinity(self) -> tuple[PodAffinityTerm, ...]:
-        """Each different term among those once, in the order of their first pod."""
-        return tuple(dict.fromkeys(term for _, _, term in self.placed_anti_affinity))
+    def placed_terms(self) -> PlacedTerms:
+        """Required anti-affinity of the pods that are there; it bars pods to come."""
+        return PlacedTerms(self.placements)
+
+    @cached_property
+    def placed_host_ports(self) -> tuple[tuple[HostPort, Pod, int], ...]:
+        """Ports that are taken, by which pod, and the index of its node."""
+        return tuple((port, pod, i) for pod, i in self.placements for port in pod.host_ports)
+
+    @cached_property
+    def claims_in_use(self) -> Mapping[ObjectKey, Pod]:
+        """Each claim that a placed pod uses, and one such pod."""
+        return {
+            ObjectKey(pod.namespace, name): pod
+            for pod, _ in self.placements
+            for name in pod.claim_names
+        }
+
+    @cached_property
+    def volumes(self) -> AttachedVolumes:
+        """CSI volumes, and where they are attached."""
+        return AttachedVolumes(self.snapshot, self.index, self.placements)
+
+    def domains(self, topology_key: str) -> IntArray:
+        """Each node's topology domain by number, -1 where it has none. Axis: node."""
+        codes = self._domains.get(topology_key)
+        if codes is None:
+            codes = self._domains[topology_key] = Column(self.label_values(topology_key)).codes
+        return codes
+
+    def sharing_domain(self, topology_key: str, nodes: IntArray) -> BoolArray:
+        """Which nodes are in a domain with one of those, given by index. Axis: node."""
+        domains = self.domains(topology_key)
+        is_meant = np.zeros(len(self.nodes) + 1, np.bool_)
+        is_meant[domains[nodes]] = True
+        is_meant[-1] = False
+        return is_meant[domains]

@@ -1,70 +1,152 @@
 """The launcher pod that virt-controller would make as the target of a migration.
 
+It is rendered anew from the VMI and KubeVirt's settings. What else has changed the source pod on
+its way into the cluster, such as a node selector of its namespace, will change the target as well;
+so what the source pod has stays, wherever that makes the target harder to place, not easier.
+
 Source: kubevirt/kubevirt v1.8.4 pkg/virt-controller/watch/migration/migration.go,
-createTargetPod and prepareNodeSelectorForHostCpuModel.
+createTargetPod and createAttachmentPod; pkg/virt-controller/services/template.go,
+renderLaunchManifest.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable
+from typing import TypeVar
 
 from msgspec.structs import replace
 
-from rebalancer.model.keys import ARCHITECTURE, HOSTNAME
-from rebalancer.model.objects import Node, Pod, VirtualMachineInstance
+from rebalancer.model.keys import CREATED_BY, HOSTNAME
+from rebalancer.model.objects import (
+    Amounts,
+    LabelSelector,
+    LauncherSpec,
+    NodeSelectorTerm,
+    Pod,
+    PodAffinityTerm,
+    Requirement,
+    Toleration,
+    VirtualMachineInstance,
+)
+from rebalancer.model.snapshot import Snapshot
+from rebalancer.scheduling.launcher_requests import target_requests
+from rebalancer.scheduling.target_selectors import TargetSelectors
 
-_HOST_MODEL = "host-model-cpu.node.kubevirt.io/"
-_HOST_MODEL_FEATURE = "host-model-required-features.node.kubevirt.io/"
-_MIGRATION_MODEL = "cpu-model-migration.node.kubevirt.io/"
-_FEATURE = "cpu-feature.node.kubevirt.io/"
-_VENDOR = "cpu-vendor.node.kubevirt.io/"
+T = TypeVar("T")
+
+_ADMISSION_TOLERATIONS = {
+    "node.kubernetes.io/not-ready",
+    "node.kubernetes.io/unreachable",
+    "node.kubernetes.io/memory-pressure",
+}
+"""Taints that the API server makes pods tolerate of its own: DefaultTolerationSeconds and
+PodTolerationRestriction in kubernetes v1.36.3 plugin/pkg/admission."""
 
 
-def target_pod(vmi: VirtualMachineInstance, source_pod: Pod, source: Node) -> Pod:
-    """The pod that will ask for a place when the VMI is migrated.
+class TargetPods:
+    """Renders the target pods of one snapshot; equal node selectors are one object."""
 
-    It is rendered anew from the VMI, so a host name that only an earlier migration has left on
-    the running pod does not count, and one on the VMI does.
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._selectors = TargetSelectors(snapshot)
+
+    def of(self, vmi: VirtualMachineInstance, source_pod: Pod) -> Pod:
+        """The pod that will ask for a place when the VMI is migrated off the source pod's node.
+
+        Its request includes that of the pod that brings hot-plugged volumes after it, and its
+        claims are those of both, since one is of no use without the other.
+        """
+        spec = vmi.launcher or LauncherSpec()
+        node_affinity, tolerations = source_pod.node_affinity, source_pod.tolerations
+        if vmi.launcher is not None:
+            node_affinity = _node_affinity(spec, source_pod)
+            tolerations = _tolerations(spec, source_pod)
+        attachments = self._snapshot.attachments_by_launcher.get(source_pod.uid, ())
+        claims = (claim for pod in (source_pod, *attachments) for claim in pod.claim_names)
+        return replace(
+            source_pod,
+            name=f"{source_pod.name} (migrated)",
+            uid=f"{source_pod.uid}-target",
+            node_name=None,
+            phase="Pending",
+            requests=arriving_requests(vmi, source_pod, self._snapshot),
+            node_selector=self._selectors.of(vmi, source_pod),
+            node_affinity=node_affinity,
+            tolerations=tolerations,
+            pod_affinity=_union(source_pod.pod_affinity, spec.pod_affinity),
+            pod_anti_affinity=_union(
+                source_pod.pod_anti_affinity, (*spec.pod_anti_affinity, off_its_launchers(vmi))
+            ),
+            claim_names=tuple(dict.fromkeys(claims)),
+        )
+
+
+def target_pod(vmi: VirtualMachineInstance, source_pod: Pod, snapshot: Snapshot) -> Pod:
+    """As `TargetPods.of`, for a single one."""
+    return TargetPods(snapshot).of(vmi, source_pod)
+
+
+def arriving_requests(vmi: VirtualMachineInstance, source_pod: Pod, snapshot: Snapshot) -> Amounts:
+    """What the target node must have room for; of each resource not less than is released."""
+    requests = source_pod.requests
+    if vmi.launcher is not None:
+        requests = target_requests(source_pod, vmi.launcher, snapshot.launcher_configuration)
+    return _sum(requests, snapshot.attachments_by_launcher.get(source_pod.uid, ()))
+
+
+def released_requests(source_pod: Pod, snapshot: Snapshot) -> Amounts:
+    """What the source node gets back once the VM has left it."""
+    return _sum(source_pod.requests, snapshot.attachments_by_launcher.get(source_pod.uid, ()))
+
+
+def _node_affinity(spec: LauncherSpec, source_pod: Pod) -> tuple[NodeSelectorTerm, ...] | None:
+    """The VMI's terms, each with the labels that a node must not have.
+
+    A VMI's affinity can be changed while it runs, and counts from its next migration on. Where the
+    source pod's terms are others, both must hold.
     """
-    return replace(
-        source_pod,
-        name=f"{source_pod.name} (migrated)",
-        uid=f"{source_pod.uid}-target",
-        node_name=None,
-        phase="Pending",
-        node_selector=_node_selector(vmi, source_pod, source),
+    rejected = tuple(Requirement(label, "DoesNotExist") for label in spec.rejected_labels)
+    rendered = spec.node_affinity
+    if rejected:
+        terms = (NodeSelectorTerm(),) if rendered is None else rendered
+        rendered = tuple(
+            NodeSelectorTerm((*term.expressions, *rejected), term.fields) for term in terms
+        )
+    present = source_pod.node_affinity
+    if present is None or present == rendered:
+        return rendered
+    if rendered is None:
+        return present
+    return tuple(
+        NodeSelectorTerm(
+            _union(one.expressions, other.expressions), _union(one.fields, other.fields)
+        )
+        for one in rendered
+        for other in present
+        if (one.expressions or one.fields) and (other.expressions or other.fields)
     )
 
 
-def lacks_host_model(vmi: VirtualMachineInstance, source_pod: Pod, source: Node) -> bool:
-    """Whether KubeVirt could not make the target pod: no host model known of the source node."""
-    return (
-        vmi.has_host_model_cpu
-        and not _migrated_before(source_pod)
-        and not any(key.startswith(_HOST_MODEL) for key in source.labels)
+def _tolerations(spec: LauncherSpec, source_pod: Pod) -> tuple[Toleration, ...]:
+    added = (t for t in source_pod.tolerations if t.key in _ADMISSION_TOLERATIONS)
+    return _union(spec.tolerations, added)
+
+
+def off_its_launchers(vmi: VirtualMachineInstance) -> PodAffinityTerm:
+    """Keeps the target off the node of the source pod."""
+    return PodAffinityTerm(
+        topology_key=HOSTNAME,
+        selector=LabelSelector((Requirement(CREATED_BY, "In", (vmi.uid,)),)),
+        namespaces=(vmi.namespace,),
     )
 
 
-def _node_selector(vmi: VirtualMachineInstance, source_pod: Pod, source: Node) -> Mapping[str, str]:
-    selector = {k: v for k, v in source_pod.node_selector.items() if k != HOSTNAME}
-    selector.update(vmi.node_selector)
-    if architecture := vmi.architecture or source.labels.get(ARCHITECTURE):
-        selector.setdefault(ARCHITECTURE, architecture)
-    if vmi.has_host_model_cpu and not _migrated_before(source_pod):
-        selector.update(_host_model_selector(source))
-    if not any(key.startswith(_VENDOR) for key in selector):
-        selector.update({k: "true" for k in source.labels if k.startswith(_VENDOR)})
-    return selector
+def _sum(requests: Amounts, more: Iterable[Pod]) -> Amounts:
+    total = None
+    for pod in more:
+        total = dict(requests) if total is None else total
+        for resource, amount in pod.requests.items():
+            total[resource] = total.get(resource, 0) + amount
+    return requests if total is None else total
 
 
-def _migrated_before(source_pod: Pod) -> bool:
-    """A pod that is itself a migration's target has these selectors, and hands them on."""
-    return any(key.startswith((_FEATURE, _MIGRATION_MODEL)) for key in source_pod.node_selector)
-
-
-def _host_model_selector(source: Node) -> Mapping[str, str]:
-    selector = {}
-    for key, value in source.labels.items():
-        if key.startswith(_HOST_MODEL):
-            selector[_MIGRATION_MODEL + key.removeprefix(_HOST_MODEL)] = value
-        elif key.startswith(_HOST_MODEL_FEATURE):
-            selector[_FEATURE + key.removeprefix(_HOST_MODEL_FEATURE)] = value
-    return selector
+def _union(one: Iterable[T], other: Iterable[T]) -> tuple[T, ...]:
+    return tuple(dict.fromkeys((*one, *other)))

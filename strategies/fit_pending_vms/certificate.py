@@ -118,7 +118,7 @@ def _freeable(pending: Feasibility, movers: Movers, node: int) -> Iterator[Reaso
         headroom = int(pending.state.headroom(resource)[node])
         if headroom >= amount:
             continue
-        freed = sum(mover.target_pod.requests.get(resource, 0) for mover in here)
+        freed = sum(mover.released.get(resource, 0) for mover in here)
         yield Reason(
             "freeable",
             f"{resource}: moving away all {len(here)} VMs that may leave would free"

@@ -19,6 +19,7 @@ from rebalancer.policy.model import Section
 from rebalancer.scheduling.feasibility import Feasibility, evaluate
 from rebalancer.scheduling.state import ClusterState
 from rebalancer_strategies.fit_pending_vms import certificate
+from rebalancer_strategies.fit_pending_vms.relaxation import relaxations
 from rebalancer_strategies.fit_pending_vms.settings import FitPendingVMsSettings
 from rebalancer_strategies.fit_pending_vms.triage import pending_launchers, triage
 
@@ -85,7 +86,7 @@ def _plan(pending: Feasibility, movers: Movers, context: PlanningContext) -> Pro
                 "rebalancer.is_proven": outcome.is_proven,
             }
         )
-    bound = _bound_whatever_affinity(outcome, problem, pending, movers, context)
+    bound = _bound_wherever_pods_are(outcome, problem, pending, movers, context)
     goal = Goal(
         strategy=NAME,
         subject=_subject(pending.pod, movers.state.snapshot),
@@ -98,25 +99,27 @@ def _plan(pending: Feasibility, movers: Movers, context: PlanningContext) -> Pro
     has_home = [bool(flag) for flag in movers_with_home(problem)]
     headline = certificate.headline(pending, movers, has_home)
     if bound < INFINITE:
-        why = outcome.gave_up_because or "pod affinity between VMs may hide a plan"
+        why = outcome.gave_up_because or "rules between pods may hide a plan"
         headline = Reason("not-proven", f"no plan was found, and none is ruled out: {why}")
     elif longer := _longer_plan(problem, context):
         headline = longer
     else:
         goal = replace(goal, verdict=Verdict.IMPOSSIBLE, proven=True)
-    goal = replace(goal, reasons=(headline, *certificate.node_reasons(pending, movers)))
+    advice = relaxations(pending, movers, context) if goal.proven else ()
+    reasons = (headline, *advice, *certificate.node_reasons(pending, movers))
+    goal = replace(goal, reasons=reasons)
     return Proposal(goal, refused=certificate.refusals(pending, movers, has_home))
 
 
-def _bound_whatever_affinity(
+def _bound_wherever_pods_are(
     outcome: Outcome,
     problem: FitProblem,
     pending: Feasibility,
     movers: Movers,
     context: PlanningContext,
 ) -> float:
-    """The outcome's bound, lowered to one that holds even if moves change pod affinity."""
-    relaxed = fit_problem(pending, movers, context, ignores_affinity=True)
+    """The outcome's bound, lowered to one that holds wherever moves put other pods."""
+    relaxed = fit_problem(pending, movers, context, ignores_placement=True)
     if not (relaxed.landing != problem.landing).any() and not _opens_homes(relaxed, problem):
         return outcome.bound
     return min(outcome.bound, search_direct(relaxed).bound)
@@ -159,7 +162,7 @@ def _planned(goal: Goal, outcome: Outcome, bound: float, movers: Movers) -> Goal
     what = "one migration makes" if count == 1 else f"{count} migrations make"
     reasons = [Reason("makes-room", f"{what} room", node=node)]
     if not is_proven:
-        why = outcome.gave_up_because or "pod affinity between VMs may hide a cheaper plan"
+        why = outcome.gave_up_because or "rules between pods may hide a cheaper plan"
         reasons.append(Reason("not-proven", f"a cheaper plan is not ruled out: {why}"))
     return replace(
         goal,

@@ -163,7 +163,7 @@ def _source_pods(migration: Migration, snapshot: Snapshot) -> list[Pod]:
 
 
 def _ruled_out(feasibility: Feasibility) -> Finding | None:
-    if feasibility.allowed_but_for_affinity.any():
+    if feasibility.allowed_wherever_pods_are.any():
         return None
     nodes = range(len(feasibility.state.nodes))
     return Verdict.NOT_ABOUT_ROOM, (

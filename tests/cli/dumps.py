@@ -26,11 +26,17 @@ def node(name: str, memory: str) -> wire.Json:
 
 
 def vm(name: str, memory: str, *, on: str, namespace: str = "shop") -> list[wire.Json]:
-    """A running, live-migratable VM: its VMI and its launcher pod."""
+    """A running, live-migratable VM: its VMI and its launcher pod, which asks for just that much
+    memory, now and after a migration.
+    """
     condition = {"type": "LiveMigratable", "status": "True"}
     status = {"nodeName": on, "conditions": [condition]}
     vmi = wire.vmi(name, namespace=namespace, status=status)
-    vmi["spec"]["domain"]["memory"]["guest"] = memory
+    vmi["spec"]["domain"] = {
+        "memory": {"guest": memory},
+        "resources": {"requests": {"memory": memory}, "overcommitGuestOverhead": True},
+        "devices": {"logSerialConsole": False},
+    }
     return [vmi, _launcher(name, memory, namespace, nodeName=on)]
 
 

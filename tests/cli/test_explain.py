@@ -60,3 +60,29 @@ def test_letters_that_the_terminal_lacks_are_shown_as_escapes(tmp_path: Path) ->
     done = run_in(tmp_path, "explain", "big", "--from", dump, env=ascii_only)
     assert (done.code, done.stderr) == (0, "")
     assert r"scheduler: zu gro\xdf: \u8a9e" in done.stdout
+
+
+def test_node_is_explained_with_its_vms_and_the_pending_ones(cli: Cli, dump: Path) -> None:
+    done = cli("explain", "node", "n1", "--from", dump)
+    assert (done.code, done.stderr) == (0, "")
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert ["shop/db", "10240", "MiB", "yes", "n2"] in lines
+    assert any(line[:2] == ["shop/big", "no"] for line in lines)
+
+
+def test_explanation_of_a_node_as_json_keeps_the_contract(cli: Cli, dump: Path) -> None:
+    done = cli("explain", "node", "n1", "--from", dump, "-o", "json")
+    assert (done.code, done.stderr) == (0, "")
+    explanation = msgspec.json.decode(done.stdout, type=contract.NodeExplanation)
+    assert [resident.targets for resident in explanation.residents] == [["n2"]]
+
+
+def test_vm_that_is_called_node_is_still_a_vm(cli: Cli, tmp_path: Path) -> None:
+    named = dumps.vm("node", "1Gi", on="n1")
+    dump = dumps.dump(tmp_path / "dump.json", dumps.node("n1", "16Gi"), *named)
+    assert "shop/node is on n1" in cli("explain", "node", "--from", dump).stdout
+
+
+@pytest.mark.parametrize("words", [("a", "b"), ("node", "n1", "n2")])
+def test_more_than_one_subject_is_refused(cli: Cli, dump: Path, words: tuple[str, ...]) -> None:
+    assert_error(cli("explain", *words, "--from", dump), 2, "name one VM, or one node as")

@@ -9,18 +9,27 @@ import pytest
 from rebalancer.cluster.decode import Object, ObjectDecoder
 from rebalancer.cluster.kinds import (
     CLAIM,
+    CSI_DRIVER,
+    CSI_NODE,
     KUBEVIRT,
     MIGRATION,
     NAMESPACE,
     NODE,
     POD,
+    STORAGE_CLASS,
     VMI,
     VOLUME,
+    VOLUME_ATTACHMENT,
     Kind,
 )
+from rebalancer.cluster.virtual_machines import KubeVirtSettings
 from rebalancer.errors import ClusterError, UnreadableObjectError
 from rebalancer.model.objects import (
     Condition,
+    CSIDriver,
+    CSINode,
+    CsiVolume,
+    LauncherConfiguration,
     Migration,
     MigrationConfiguration,
     MigrationState,
@@ -30,8 +39,10 @@ from rebalancer.model.objects import (
     PersistentVolume,
     PersistentVolumeClaim,
     Requirement,
+    StorageClass,
     Taint,
     VirtualMachineInstance,
+    VolumeAttachment,
 )
 from tests.cluster import wire_builders as wire
 from tests.cluster.wire_builders import CREATED, Json
@@ -41,6 +52,18 @@ KVM = "devices.kubevirt.io/kvm"
 
 def read(kind: Kind, item: Json) -> Object:
     return ObjectDecoder().decode(kind, msgspec.json.encode(item), "here")
+
+
+def read_claim(item: Json) -> PersistentVolumeClaim:
+    claim = read(CLAIM, item)
+    assert isinstance(claim, PersistentVolumeClaim)
+    return claim
+
+
+def read_volume(item: Json) -> PersistentVolume:
+    volume = read(VOLUME, item)
+    assert isinstance(volume, PersistentVolume)
+    return volume
 
 
 def read_node(item: Json) -> Node:
@@ -53,6 +76,12 @@ def read_vmi(name: str = "web", **fields: Any) -> VirtualMachineInstance:
     vmi = read(VMI, wire.vmi(name, **fields))
     assert isinstance(vmi, VirtualMachineInstance)
     return vmi
+
+
+def read_kubevirt(item: Json) -> KubeVirtSettings:
+    settings = read(KUBEVIRT, item)
+    assert isinstance(settings, KubeVirtSettings)
+    return settings
 
 
 def with_field(item: Json, path: str, value: object) -> Json:
@@ -195,18 +224,37 @@ class TestVirtualMachines:
             bandwidthPerMigration="64Mi",
             allowPostCopy=None,
         )
-        assert read(KUBEVIRT, item) == MigrationConfiguration(
+        expected = MigrationConfiguration(
             parallel_outbound_migrations_per_node=1,
             completion_timeout_seconds_per_gib=800,
             bandwidth_bytes_per_second=64 * 2**20,
         )
-        assert read(KUBEVIRT, with_field(item, "spec", None)) == MigrationConfiguration()
+        assert read_kubevirt(item).migrations == expected
+        assert read_kubevirt(with_field(item, "spec", None)) == KubeVirtSettings(
+            MigrationConfiguration(), LauncherConfiguration()
+        )
 
 
 class TestStorageAndNamespaces:
     def test_claim_names_its_volume_once_bound(self) -> None:
-        assert read(CLAIM, wire.claim("c")) == PersistentVolumeClaim("shop", "c")
+        assert read(CLAIM, wire.claim("c")) == PersistentVolumeClaim("shop", "c", is_bound=False)
         assert read(CLAIM, wire.claim("c", "v")) == PersistentVolumeClaim("shop", "c", "v")
+
+    def test_claim_that_waits_for_its_volume_is_not_bound(self) -> None:
+        waiting = wire.claim("c", "v")
+        waiting["metadata"]["annotations"] = None
+        assert read_claim(waiting) == PersistentVolumeClaim("shop", "c", "v", is_bound=False)
+
+    def test_claim_that_no_pod_can_use_any_more_says_why(self) -> None:
+        lost = {**wire.claim("c", "v"), "status": {"phase": "Lost"}}
+        assert read_claim(lost).is_lost
+        leaving = wire.claim("c", "v")
+        leaving["metadata"]["deletionTimestamp"] = "2026-11-02T08:00:00Z"
+        assert read_claim(leaving).is_terminating
+
+    def test_access_mode_for_one_pod_is_kept(self) -> None:
+        made = read_claim(wire.claim("c", "v", accessModes=["ReadWriteOncePod"]))
+        assert made.is_read_write_once_pod
 
     def test_volume_keeps_its_node_affinity(self) -> None:
         expression = {"key": "kubernetes.io/hostname", "operator": "In", "values": ["n1"]}
@@ -216,18 +264,72 @@ class TestStorageAndNamespaces:
         )
         assert read(VOLUME, wire.volume("v")) == PersistentVolume("v", None)
 
-    def test_zone_labels_of_a_volume_bind_it_too(self) -> None:
-        zone = Requirement("topology.kubernetes.io/zone", "In", ("a", "b"))
-        labels = {"failure-domain.beta.kubernetes.io/zone": "a__b"}
-        assert read(VOLUME, wire.volume("v", labels=labels)) == PersistentVolume(
-            "v", (NodeSelectorTerm((zone,)),)
-        )
-        rack = {"key": "rack", "operator": "Exists"}
-        affinity = {"required": {"nodeSelectorTerms": [{"matchExpressions": [rack]}, {}]}}
-        bound = read(VOLUME, wire.volume("v", labels=labels, nodeAffinity=affinity))
-        assert bound == PersistentVolume(
-            "v", (NodeSelectorTerm((Requirement("rack", "Exists"), zone)),)
-        )
+    def test_zone_labels_of_a_volume_are_kept(self) -> None:
+        old, new = "failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"
+        made = read_volume(wire.volume("v", labels={new: "a", old: "a__b"}))
+        assert made.zones == (Requirement(old, "In", ("a", "b")), Requirement(new, "In", ("a",)))
+        assert read_volume(wire.volume("v", labels={new: "a__", old: ""})).zones == ()
+
+    def test_volume_of_a_driver_keeps_its_handle(self) -> None:
+        made = read_volume(wire.volume("v", csi={"driver": "rbd", "volumeHandle": "1"}))
+        assert made.csi == CsiVolume("rbd", "1")
+
+    def test_volume_of_an_old_plugin_that_a_driver_stands_in_for_is_named(self) -> None:
+        assert read_volume(wire.volume("v", cinder={"volumeID": "1"})).legacy_source == "cinder"
+        assert read_volume(wire.volume("v", nfs={"path": "/", "server": "s"})).legacy_source == ""
+
+    def test_volume_that_names_nodes_is_nowhere(self) -> None:
+        """The scheduler shows the terms a node that has no name."""
+        field = {"key": "metadata.name", "operator": "In", "values": ["n1"]}
+        affinity = {"required": {"nodeSelectorTerms": [{"matchFields": [field]}]}}
+        made = read_volume(wire.volume("v", nodeAffinity=affinity))
+        assert made.node_affinity == (NodeSelectorTerm(),)
+
+    def test_storage_class_tells_where_and_when_its_volumes_are_made(self) -> None:
+        zone = {"key": "zone", "values": ["a", "b"]}
+        item = {
+            "metadata": {"name": "local"},
+            "provisioner": "lvm",
+            "volumeBindingMode": "WaitForFirstConsumer",
+            "allowedTopologies": [{"matchLabelExpressions": [zone]}],
+        }
+        terms = (NodeSelectorTerm((Requirement("zone", "In", ("a", "b")),)),)
+        assert read(STORAGE_CLASS, item) == StorageClass("local", "lvm", True, terms)
+        at_once = {"metadata": {"name": "nfs"}, "provisioner": "nfs", "allowedTopologies": []}
+        assert read(STORAGE_CLASS, at_once) == StorageClass("nfs", "nfs", False, None)
+
+    def test_driver_tells_whether_its_capacity_is_tracked(self) -> None:
+        item = {"metadata": {"name": "lvm"}, "spec": {"storageCapacity": True}}
+        assert read(CSI_DRIVER, item) == CSIDriver("lvm", True)
+        assert read(CSI_DRIVER, {"metadata": {"name": "nfs"}}) == CSIDriver("nfs", False)
+
+    def test_claim_tells_its_class_and_where_its_volume_is_being_made(self) -> None:
+        item = wire.claim("c", storageClassName="local")
+        assert read_claim(item).storage_class == "local"
+        annotations = {"volume.kubernetes.io/selected-node": "n1"}
+        made = read_claim(with_field(item, "metadata.annotations", annotations))
+        assert made.selected_node == "n1"
+        annotations = {"volume.beta.kubernetes.io/storage-class": ""}
+        made = read_claim(with_field(item, "metadata.annotations", annotations))
+        assert made.storage_class == ""
+
+    def test_limits_of_a_nodes_drivers_are_kept_where_there_are_any(self) -> None:
+        drivers = [
+            {"name": "rbd", "nodeID": "n1", "allocatable": {"count": 24}},
+            {"name": "nfs", "nodeID": "n1", "allocatable": {}},
+            {"name": "local", "nodeID": "n1", "allocatable": None},
+        ]
+        item = {"metadata": {"name": "n1"}, "spec": {"drivers": drivers}}
+        assert read(CSI_NODE, item) == CSINode("n1", {"rbd": 24})
+        assert read(CSI_NODE, with_field(item, "spec", {"drivers": None})) == CSINode("n1", {})
+
+    def test_attachment_tells_the_volume_and_the_node(self) -> None:
+        source = {"persistentVolumeName": "v"}
+        spec = {"attacher": "rbd", "nodeName": "n1", "source": source}
+        item = {"metadata": {"name": "a"}, "spec": spec}
+        assert read(VOLUME_ATTACHMENT, item) == VolumeAttachment("a", "rbd", "n1", "v")
+        inline = with_field(item, "spec.source", {"inlineVolumeSpec": {}})
+        assert read(VOLUME_ATTACHMENT, inline) == VolumeAttachment("a", "rbd", "n1", "")
 
     def test_namespace_keeps_its_labels(self) -> None:
         assert read(NAMESPACE, wire.namespace("shop", team="a")) == Namespace("shop", {"team": "a"})

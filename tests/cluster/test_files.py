@@ -28,7 +28,11 @@ OBJECTS = [
     wire.claim("disk", "pv-1"),
     wire.volume("pv-1", labels={"topology.kubernetes.io/zone": "a"}),
     wire.namespace("shop", team="a"),
+    wire.quota("quota", {"requests.memory": "64Gi"}, {"requests.memory": "1Gi"}),
+    wire.limit_range("limits", {"type": "Container", "max": {"memory": "32Gi"}}),
+    wire.disruption_budget("budget", {"app": "web"}),
 ]
+STORAGE_KINDS = ("StorageClass", "CSIDriver", "CSINode", "VolumeAttachment")
 LIST_OF = {
     "Node": ("NodeList", "v1"),
     "Pod": ("PodList", "v1"),
@@ -61,7 +65,10 @@ class TestForms:
         assert reference.migration_configuration == MigrationConfiguration(7)
         assert reference.claims[0].volume_name == reference.volumes[0].name
         assert reference.labels_by_namespace == {"shop": {"team": "a"}}
-        assert reference.missing == ()
+        assert reference.quotas[0].hard == {"requests.memory": 64 * 2**30}
+        assert reference.limit_ranges[0].items[0].max == {"memory": 32 * 2**30}
+        assert reference.disruption_budgets[0].name == "budget"
+        assert reference.missing == STORAGE_KINDS
 
     def test_yaml_list(self, tmp_path: Path, reference: Snapshot) -> None:
         assert read(write(tmp_path, "dump.yaml", yaml.dump(as_list(*OBJECTS)))) == reference
@@ -95,7 +102,8 @@ class TestForms:
 
     def test_must_gather_folder(self, tmp_path: Path, reference: Snapshot) -> None:
         root = tmp_path / "must-gather" / "quay-io-image-sha256"
-        n2, n1, launcher, db, vmi, migration, kubevirt, claim, volume, namespace = OBJECTS
+        n2, n1, launcher, db, vmi, migration, kubevirt, claim, volume, *in_namespace = OBJECTS
+        namespace, quota, limit_range, budget = in_namespace
         for node in (n1, n2):
             name = node["metadata"]["name"]
             write(root, f"cluster-scoped-resources/core/nodes/{name}.yaml", dumped(node))
@@ -104,6 +112,9 @@ class TestForms:
         write(root, "namespaces/shop/shop.yaml", dumped(namespace))
         write(root, "namespaces/shop/core/pods.yaml", dumped(as_list(launcher, kind="PodList")))
         write(root, "namespaces/shop/core/persistentvolumeclaims.yaml", dumped(as_list(claim)))
+        write(root, "namespaces/shop/core/resourcequotas.yaml", dumped(as_list(quota)))
+        write(root, "namespaces/shop/core/limitranges.yaml", dumped(as_list(limit_range)))
+        write(root, "namespaces/shop/policy/poddisruptionbudgets.yaml", dumped(as_list(budget)))
         write(root, "namespaces/a-shop/pods/db/db.yaml", dumped(db))
         write(root, "namespaces/a-shop/pods/db/logs/current.log", "{ not read")
         write(root, "namespaces/a-shop/core/configmaps.yaml", dumped(CONFIG_MAPS))
@@ -206,8 +217,12 @@ class TestWhatIsLacking:
         )
         assert snapshot.missing == (
             "KubeVirt",
+            "LimitRange",
+            "PodDisruptionBudget",
             "PersistentVolume",
             "PersistentVolumeClaim",
+            *STORAGE_KINDS,
+            "ResourceQuota",
             "VirtualMachineInstanceMigration",
         )
 

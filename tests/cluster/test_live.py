@@ -28,6 +28,18 @@ MIGRATIONS = f"{KUBEVIRT}/virtualmachineinstancemigrations"
 SHOP_MIGRATIONS = f"{KUBEVIRT}/namespaces/shop/virtualmachineinstancemigrations"
 LOCKS = "/api/v1/namespaces/rebalancer/pods"
 WEB = ObjectKey("shop", "web")
+NOTHING_OF = (
+    "/apis/storage.k8s.io/v1/storageclasses",
+    "/apis/storage.k8s.io/v1/csidrivers",
+    "/apis/storage.k8s.io/v1/csinodes",
+    "/apis/storage.k8s.io/v1/volumeattachments",
+    "/api/v1/limitranges",
+    "/api/v1/persistentvolumes",
+    "/api/v1/persistentvolumeclaims",
+    "/api/v1/resourcequotas",
+    "/apis/policy/v1/poddisruptionbudgets",
+)
+"""What the cluster has none of."""
 
 
 @pytest.fixture
@@ -35,8 +47,8 @@ def cluster(server: ApiServer) -> LiveCluster:
     """Two nodes; VMI web on n1."""
     server.on_list(f"{KUBEVIRT}/kubevirts", wire.kubevirt(parallelMigrationsPerCluster=9))
     server.on_list("/api/v1/namespaces", wire.namespace("shop"))
-    server.on_list("/api/v1/persistentvolumes")
-    server.on_list("/api/v1/persistentvolumeclaims")
+    for path in NOTHING_OF:
+        server.on_list(path)
     server.on_list(NODES, wire.node("n2"), wire.node("n1"))
     server.on_list(MIGRATIONS, wire.migration("m0", "web", phase="Succeeded"), version="20")
     server.on_list(VMIS, wire.vmi("web"))
@@ -230,7 +242,9 @@ def test_documented_rights_are_those_that_are_used(cluster: LiveCluster, server:
 
 
 LISTED = (
-    *("kubevirts", "namespaces", "nodes", "persistentvolumeclaims", "persistentvolumes", "pods"),
+    *("csinodes", "kubevirts", "limitranges", "namespaces", "nodes", "persistentvolumeclaims"),
+    *("persistentvolumes", "poddisruptionbudgets", "pods", "resourcequotas", "volumeattachments"),
+    *("storageclasses", "csidrivers"),
     *("virtualmachineinstancemigrations", "virtualmachineinstances"),
 )
 RIGHTS = {

@@ -10,12 +10,14 @@ from rebalancer.cluster.decode import ObjectDecoder
 from rebalancer.cluster.kinds import POD
 from rebalancer.errors import UnreadableObjectError
 from rebalancer.model.objects import (
+    HostPort,
     LabelSelector,
     NodeSelectorTerm,
     Pod,
     PodAffinityTerm,
     Requirement,
     Toleration,
+    TopologySpreadConstraint,
 )
 from tests.cluster.wire_builders import CREATED, Json, container, launcher, pod, sidecar
 
@@ -253,18 +255,76 @@ class TestAffinity:
         assert made.tolerations == (Toleration(operator="Exists"), Toleration("a", "Equal", "b"))
 
 
+class TestHostPorts:
+    def test_ports_of_containers_and_sidecars_count(self) -> None:
+        ports = [{"containerPort": 80}, {"containerPort": 443, "hostPort": 8443}]
+        side = [{"containerPort": 53, "hostPort": 53, "protocol": "UDP", "hostIP": "10.0.0.1"}]
+        made = read(
+            pod(
+                "p",
+                {**container(), "ports": ports},
+                initContainers=[{**sidecar(), "ports": side}],
+            )
+        )
+        assert made.host_ports == (HostPort(53, "UDP", "10.0.0.1"), HostPort(8443))
+
+    def test_ports_of_init_containers_do_not(self) -> None:
+        ports = [{"containerPort": 443, "hostPort": 8443}]
+        init = [{**container("init"), "ports": ports}]
+        assert read(pod("p", initContainers=init)).host_ports == ()
+
+
+class TestTopologySpread:
+    def test_only_constraints_that_bar_nodes_are_kept(self) -> None:
+        hard = {"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "maxSkew": 2}
+        soft = {"topologyKey": "host", "whenUnsatisfiable": "ScheduleAnyway", "maxSkew": 1}
+        made = read(pod("p", topologySpreadConstraints=[hard, soft]))
+        assert made.topology_spread == (TopologySpreadConstraint("zone", 2, None),)
+
+    def test_everything_that_can_be_set_is_kept(self) -> None:
+        constraint = {
+            "topologyKey": "zone",
+            "whenUnsatisfiable": "DoNotSchedule",
+            "maxSkew": 1,
+            "minDomains": 3,
+            "labelSelector": {"matchLabels": {"app": "web"}},
+            "matchLabelKeys": ["hash", "not-there"],
+            "nodeAffinityPolicy": "Ignore",
+            "nodeTaintsPolicy": "Honor",
+        }
+        made = read(pod("p", labels={"hash": "1"}, topologySpreadConstraints=[constraint]))
+        assert made.topology_spread == (
+            TopologySpreadConstraint(
+                topology_key="zone",
+                max_skew=1,
+                selector=LabelSelector(
+                    (Requirement("app", "In", ("web",)), Requirement("hash", "In", ("1",)))
+                ),
+                min_domains=3,
+                honors_node_affinity=False,
+                honors_node_taints=True,
+            ),
+        )
+
+
 class TestUnmodelled:
     @pytest.mark.parametrize(
         ("spec", "words"),
         [
             (
+                {"hostNetwork": True, "hostUsers": False},
+                "a user namespace on the host's network",
+            ),
+            (
                 {
-                    "topologySpreadConstraints": [
-                        {"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"},
-                        {"topologyKey": "host", "whenUnsatisfiable": "ScheduleAnyway"},
+                    "initContainers": [
+                        {
+                            **container(),
+                            "restartPolicyRules": [{"action": "RestartAllContainers"}],
+                        }
                     ]
                 },
-                "a topology spread constraint over zone",
+                "a restart rule for all its containers",
             ),
             ({"resourceClaims": [{"name": "gpu"}]}, "resource claims"),
             ({"schedulingGroup": {"podGroupName": "g"}}, "a scheduling group"),
@@ -279,9 +339,8 @@ class TestUnmodelled:
     def test_what_no_filter_decides_is_listed(self, spec: Json, words: str) -> None:
         assert read(pod("p", **spec)).unmodelled == (words,)
 
-    def test_host_ports_are_listed_and_other_ports_are_not(self) -> None:
-        ports = [{"containerPort": 80}, {"containerPort": 443, "hostPort": 8443}]
-        assert read(pod("p", {**container(), "ports": ports})).unmodelled == ("host port 8443",)
+    def test_pods_on_the_hosts_network_are_fine(self) -> None:
+        assert read(pod("p", hostNetwork=True, hostUsers=True)).unmodelled == ()
 
     def test_everyday_volumes_are_fine(self) -> None:
         everyday = ("emptyDir", "configMap", "secret", "projected", "downwardAPI", "hostPath")

@@ -9,7 +9,7 @@ from rebalancer.cluster.live import LiveCluster
 from rebalancer.model.objects import ObjectKey
 from tests.cluster import wire_builders as wire
 from tests.cluster.api_server import Answer, ApiServer, refusal
-from tests.cluster.test_live import KUBEVIRT, MIGRATIONS, NODES, PODS, VMIS, WEB
+from tests.cluster.test_live import KUBEVIRT, MIGRATIONS, NODES, NOTHING_OF, PODS, VMIS, WEB
 
 LONG = 60.0
 """No test waits this long, as what it waits for happens; the run's own limit tells if not."""
@@ -18,9 +18,8 @@ LONG = 60.0
 @pytest.fixture
 def cluster(server: ApiServer) -> LiveCluster:
     """One that has read VMI shop/web with its pods at version 30, and migrations at 20."""
-    for path in (f"{KUBEVIRT}/kubevirts", "/api/v1/namespaces", "/api/v1/persistentvolumes"):
+    for path in (f"{KUBEVIRT}/kubevirts", "/api/v1/namespaces", *NOTHING_OF):
         server.on_list(path)
-    server.on_list("/api/v1/persistentvolumeclaims")
     server.on_list(NODES, wire.node("n1"))
     server.on_list(VMIS, wire.vmi("web"))
     server.on_list(MIGRATIONS, version="20")

@@ -121,12 +121,16 @@ def kubevirt(**migrations: Any) -> Json:
     }
 
 
-def claim(name: str, volume_name: str | None = None, *, namespace: str = "shop") -> Json:
+def claim(
+    name: str, volume_name: str | None = None, *, namespace: str = "shop", **spec: Any
+) -> Json:
+    """Bound, where it has a volume."""
+    annotations = {"pv.kubernetes.io/bind-completed": "yes"} if volume_name else {}
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {"volumeName": volume_name},
+        "metadata": {"name": name, "namespace": namespace, "annotations": annotations},
+        "spec": {"volumeName": volume_name, **spec},
     }
 
 
@@ -141,6 +145,48 @@ def volume(name: str, *, labels: Json | None = None, **spec: Any) -> Json:
 
 def namespace(name: str, **labels: str) -> Json:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+
+
+def quota(
+    name: str,
+    hard: Json,
+    used: Json | None = None,
+    *,
+    namespace: str = "shop",
+    **spec: Any,
+) -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"hard": hard, **spec},
+        "status": {"hard": hard, "used": used or {}},
+    }
+
+
+def limit_range(name: str, *limits: Json, namespace: str = "shop") -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "LimitRange",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"limits": list(limits)},
+    }
+
+
+def disruption_budget(
+    name: str, match_labels: Json, *, owner: str = "", namespace: str = "shop"
+) -> Json:
+    owners = [{"kind": owner, "name": name, "uid": f"{name}-uid", "controller": True}]
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "ownerReferences": owners if owner else None,
+        },
+        "spec": {"selector": {"matchLabels": match_labels}, "maxUnavailable": 1},
+    }
 
 
 def as_list(*items: Json, kind: str = "List", api_version: str = "v1") -> Json:

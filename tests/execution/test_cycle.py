@@ -308,7 +308,7 @@ def test_more_important_vms_are_served_first_and_the_others_after_them() -> None
         pending_vm("low", "12Gi", priority=1),
         pending_vm("high", "12Gi", priority=9),
     )
-    result = cycle(simulated)
+    result = cycle(simulated, execution=ExecutionPolicy(cooldown_seconds=0))
     assert endings(result) == {"high": "bound", "low": "bound"}
 
 

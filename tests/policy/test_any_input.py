@@ -58,6 +58,7 @@ def usual(path: KeyPath) -> st.SearchStrategy[object]:
         return st.sampled_from(key.schema["enum"])
     of_type: dict[str, st.SearchStrategy[object]] = {
         "null": st.none(),
+        "boolean": st.booleans(),
         "integer": st.integers(1, 2**53),
         "number": st.floats(0.001, key.schema.get("maximum", 1e12)),
         "string": st.text(min_size=1) if path[-1] == "image" else st.just("none"),

@@ -109,4 +109,37 @@ class Explanation(Strict):
     node: str
     scheduler_message: str
     refused: RefusedMove | None
+    grouped_reasons: str
     nodes: list[NodeAnswer]
+
+
+class Room(Strict):
+    allocatable: int
+    requested: int
+    freeable: int
+
+
+class Resident(Strict):
+    namespace: str
+    name: str
+    memory: int
+    refused: RefusedMove | None
+    targets: list[str]
+    grouped_reasons: str
+
+
+class Candidate(Strict):
+    namespace: str
+    name: str
+    feasible: bool
+    reasons: list[Reason]
+
+
+class NodeExplanation(Strict):
+    api_version: ApiVersion
+    kind: Literal["NodeExplanation"]
+    node: str
+    conditions: list[str]
+    resources: dict[str, Room]
+    residents: list[Resident]
+    candidates: list[Candidate]

@@ -103,6 +103,15 @@ def test_contract_lists_every_term_of_a_cost() -> None:
         ("Cycle result", contract.CycleResult, {}),
         ("Outcome", contract.Outcome, {}),
         ("Explanation", contract.Explanation, {}),
+        (
+            "Node explanation",
+            contract.NodeExplanation,
+            {
+                "resources": contract.Room,
+                "residents": contract.Resident,
+                "candidates": contract.Candidate,
+            },
+        ),
     ],
 )
 def test_contract_has_every_field(

@@ -12,12 +12,14 @@ from rich.console import RenderableType
 from rebalancer.cli.terminal import console
 from rebalancer.execution.events import Event
 from rebalancer.execution.outcome import Ending, GoalOutcome
-from rebalancer.explain import Explanation, NodeAnswer
+from rebalancer.explain.node import Candidate, NodeExplanation, NodeResource, Resident
+from rebalancer.explain.vmi import Explanation, NodeAnswer
 from rebalancer.loop import CycleResult
 from rebalancer.model.objects import ObjectKey
 from rebalancer.model.plan import Reason, Refusal, Verdict
 from rebalancer.report.events import EventLines
 from rebalancer.report.explanation import explanation_document, explanation_tables
+from rebalancer.report.node_explanation import node_explanation_document, node_explanation_tables
 from rebalancer.report.plan_json import plan_document, result_document, to_json
 from rebalancer.report.plan_tables import plan_tables, vm_table
 from rebalancer.report.result_tables import result_tables
@@ -89,6 +91,21 @@ def explanation_with(text: str) -> Explanation:
         scheduler_message=f"scheduler{text}",
         refusal=Refusal(ObjectKey("shop", f"db{text}"), f"code{text}", f"refusal{text}"),
         nodes=(NodeAnswer(f"worker-1{text}", (reason,)), NodeAnswer(f"worker-2{text}", ())),
+        grouped_reasons=f"1 reason{text}",
+    )
+
+
+def node_explanation_with(text: str) -> NodeExplanation:
+    vmi = ObjectKey("shop", f"db{text}")
+    return NodeExplanation(
+        node=f"worker-1{text}",
+        conditions=(f"taint {text}",),
+        resources=(NodeResource(f"example.org/gpu{text}", 2, 1, 1),),
+        residents=(
+            Resident(vmi, 1, Refusal(vmi, f"code{text}", f"refusal{text}"), (), ""),
+            Resident(vmi, 1, None, (f"worker-2{text}",), f"1 reason{text}"),
+        ),
+        candidates=(Candidate(vmi, (Reason(f"code{text}", f"message{text}"),)),),
     )
 
 
@@ -98,6 +115,7 @@ def parts_with(text: str) -> Iterator[RenderableType]:
     yield from plan_tables(*sample)
     yield from result_tables(result_with(text))
     yield from explanation_tables(explanation_with(text))
+    yield from node_explanation_tables(node_explanation_with(text))
 
 
 def event_with(text: str) -> Event:
@@ -138,8 +156,9 @@ def test_event_stays_one_printable_line(text: str) -> None:
         lambda text: plan_document(plan_with(text).plan),
         lambda text: result_document(result_with(text)),
         lambda text: explanation_document(explanation_with(text)),
+        lambda text: node_explanation_document(node_explanation_with(text)),
     ],
-    ids=["plan", "result", "explanation"],
+    ids=["plan", "result", "explanation", "explanation of a node"],
 )
 def test_json_is_plain_ascii_and_reads_back_as_it_was(text: str, document_with: Any) -> None:
     document = document_with(text)

@@ -3,8 +3,10 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from rebalancer.model.objects import (
+    CSIDriver,
     LabelSelector,
     Namespace,
     NodeSelectorTerm,
@@ -13,6 +15,7 @@ from rebalancer.model.objects import (
     Pod,
     PodAffinityTerm,
     Requirement,
+    StorageClass,
     Taint,
     Toleration,
 )
@@ -120,6 +123,61 @@ def test_a_bound_volume_is_only_where_its_affinity_says() -> None:
 )
 def test_a_volume_that_is_not_known_bars_every_node(known: tuple[Thing, ...]) -> None:
     assert nodes_for(pod("p", claim_names=("data",)), node("n"), *known) == []
+
+
+UNBOUND = PersistentVolumeClaim("default", "data", storage_class="local")
+LOCAL = StorageClass("local", "lvm", True)
+ZONE_A = StorageClass("local", "lvm", True, term("In", "a", key="zone"))
+AWAITING = pod("p", claim_names=("data",))
+IN_TWO_ZONES = (node("here", labels={"zone": "a"}), node("there", labels={"zone": "b"}))
+
+
+@pytest.mark.parametrize(
+    ("claim", "storage_class", "expected"),
+    [
+        (UNBOUND, LOCAL, ["here", "there"]),
+        (UNBOUND, ZONE_A, ["here"]),
+        (replace(UNBOUND, selected_node="there"), LOCAL, ["there"]),
+        (replace(UNBOUND, selected_node="there"), ZONE_A, []),
+        (UNBOUND, replace(LOCAL, allowed_topologies=(NodeSelectorTerm(),)), []),
+    ],
+    ids=["anywhere", "in one zone", "where it is being made", "in the wrong zone", "nowhere"],
+)
+def test_a_volume_is_made_for_its_first_consumer_where_the_class_allows_it(
+    claim: PersistentVolumeClaim, storage_class: StorageClass, expected: list[str]
+) -> None:
+    assert nodes_for(AWAITING, *IN_TWO_ZONES, claim, storage_class) == expected
+
+
+@pytest.mark.parametrize(
+    ("storage_class", "others", "problem"),
+    [
+        (replace(LOCAL, name="other"), (), "its StorageClass local is not in the snapshot"),
+        (
+            replace(LOCAL, waits_for_consumer=False),
+            (),
+            "StorageClass local makes one before the pod is scheduled",
+        ),
+        (
+            replace(LOCAL, provisioner="kubernetes.io/no-provisioner"),
+            (),
+            "provisioner kubernetes.io/no-provisioner of StorageClass local is not modelled",
+        ),
+        (
+            LOCAL,
+            (CSIDriver("lvm", tracks_capacity=True),),
+            "what lvm has room for is not modelled",
+        ),
+    ],
+    ids=["unknown class", "immediate", "volumes made by hand", "capacity is tracked"],
+)
+def test_a_claim_for_which_no_volume_would_be_made_bars_every_node(
+    storage_class: StorageClass, others: tuple[Thing, ...], problem: str
+) -> None:
+    things = (node("n"), UNBOUND, storage_class, *others)
+    [reason] = evaluate(AWAITING, ClusterState(cluster(*things))).reasons(0)
+    claim = "PersistentVolumeClaim default/data is not bound to a volume"
+    assert reason.message == f"{claim}, and {problem}"
 
 
 WEB = LabelSelector((Requirement("app", "In", ("web",)),))

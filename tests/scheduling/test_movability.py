@@ -20,7 +20,12 @@ def refused(snapshot: Snapshot, name: str = "a", *, may_move_reluctant: bool = F
 
 
 def judge(snapshot: Snapshot, name: str = "a", **options: Any) -> Refusal | None:
-    defaults = {"failure_backoff_seconds": 600, "may_move_reluctant": False}
+    defaults = {
+        "failure_backoff_seconds": 600,
+        "cooldown_seconds": 600,
+        "may_move_reluctant": False,
+        "checks_quotas": True,
+    }
     return refusal(snapshot.vmi_by_key[key(name)], snapshot, **{**defaults, **options})
 
 
@@ -63,7 +68,19 @@ def test_a_running_live_migratable_vm_may_be_moved() -> None:
         (cluster(node("n1"), vm("a", on="n1", unmodelled=("resource claims",))), "unmodelled"),
         (cluster(node("n1"), node("n2"), migrating(vm("a", on="n1"), to="n2")), "launcher-pods"),
         (cluster(node("n1"), vm("a", on="n1"), migration("m", "a")), "migration-in-flight"),
-        (cluster(node("n1"), vm("a", on="n1"), migration("m", "a", "Succeeded")), ""),
+        (
+            cluster(
+                node("n1"),
+                vm("a", on="n1"),
+                migration("m", "a", "Succeeded", created_at=NOW - timedelta(minutes=11)),
+            ),
+            "",
+        ),
+        (cluster(node("n1"), vm("a", on="n1"), migration("m", "a", "Succeeded")), "cooldown"),
+        (with_vmi(pending_changes=("HotMemoryChange",)), "pending-change"),
+        (with_vmi(running_backup="nightly"), "backup-running"),
+        (with_vmi(utility_volumes=("probe",)), "utility-volumes"),
+        (with_vmi(is_paused=True), ""),
     ],
 )
 def test_each_bar_has_its_code(snapshot: Snapshot, code: str) -> None:

@@ -3,8 +3,9 @@
 from msgspec.structs import replace
 
 from rebalancer.model.objects import Node
-from rebalancer.scheduling.target_pod import lacks_host_model, target_pod
-from tests.builders import Launched, node, vm
+from rebalancer.scheduling.target_pod import target_pod
+from rebalancer.scheduling.target_selectors import lacks_host_model
+from tests.builders import Launched, cluster, node, vm
 
 SKYLAKE = node("n1", labels={"host-model-required-features.node.kubevirt.io/vmx": "true"})
 PLAIN = Node("n9", {}, {"kubernetes.io/hostname": "n9"})
@@ -12,7 +13,7 @@ PLAIN = Node("n9", {}, {"kubernetes.io/hostname": "n9"})
 
 def selector(launched: Launched, source: Node) -> dict[str, str]:
     vmi, pod = launched
-    return dict(target_pod(vmi, pod, source).node_selector)
+    return dict(target_pod(vmi, pod, cluster(source, vmi, pod)).node_selector)
 
 
 def test_a_first_move_asks_for_the_source_nodes_host_model() -> None:

@@ -3,9 +3,8 @@
 A case is named after its place in our list and the report that it comes from.
 """
 
-from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -17,28 +16,10 @@ from rebalancer.model.objects import (
     PodAffinityTerm,
     Requirement,
 )
-from rebalancer.model.plan import Plan, Verdict
+from rebalancer.model.plan import Verdict
 from rebalancer.model.snapshot import Snapshot
-from rebalancer.planner import ActiveStrategy, make_plan
-from rebalancer.planning.context import PlanningContext
-from rebalancer.policy.model import Mode
-from rebalancer_strategies.fit_pending_vms import STRATEGY
-from rebalancer_strategies.fit_pending_vms.settings import FitPendingVMsSettings
 from tests.builders import NOW, Launched, cluster, migration, node, pending_vm, pod, vm
-
-
-def plan_for(snapshot: Snapshot) -> Plan:
-    active = ActiveStrategy(STRATEGY, Mode.AUTOMATIC, FitPendingVMsSettings())
-    return make_plan(snapshot, [active], PlanningContext())
-
-
-class Case(NamedTuple):
-    """A cluster, the verdicts by VM, the moves, and words that the plan must say."""
-
-    snapshot: Callable[[], Snapshot]
-    verdicts: dict[str, Verdict]
-    moves: str = ""
-    says: tuple[str, ...] = ()
+from tests.strategies.decisions import Case, assert_decided, plan_for
 
 
 def scattered() -> Snapshot:
@@ -317,15 +298,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_public_case_is_decided_as_it_should_be(case: Case) -> None:
-    plan = plan_for(case.snapshot())
-    assert {goal.subject.name: goal.verdict for goal in plan.goals} == case.verdicts
-    moves = sorted(f"{move.vmi.name}->{move.target}" for move in plan.moves)
-    assert moves == sorted(case.moves.split())
-    said = [f"{goal.subject}: {'proven' if goal.proven else ''}" for goal in plan.goals]
-    said += [reason.message for goal in plan.goals for reason in goal.reasons]
-    said += [f"{refusal.vmi}: {refusal.message}" for refusal in plan.refused]
-    for words in case.says:
-        assert any(words in text for text in said), said
+    assert_decided(case)
 
 
 def test_every_refused_vm_has_a_reason_of_its_own() -> None:

@@ -10,20 +10,18 @@ from msgspec.structs import replace
 from rebalancer.cluster.simulation.agenda import Agenda
 from rebalancer.cluster.simulation.scripts import Fail, Outcomes, Stall, Succeed
 from rebalancer.cluster.simulation.world import World
-from rebalancer.model.keys import CREATED_BY, HOSTNAME, MIGRATION_JOB_UID
+from rebalancer.model.keys import HOSTNAME, MIGRATION_JOB_UID
 from rebalancer.model.objects import (
-    LabelSelector,
     Migration,
     MigrationConfiguration,
     MigrationState,
     ObjectKey,
     Pod,
-    PodAffinityTerm,
-    Requirement,
     VirtualMachineInstance,
 )
 from rebalancer.planning.cost import bytes_to_copy
-from rebalancer.scheduling.target_pod import lacks_host_model, target_pod
+from rebalancer.scheduling.target_pod import target_pod
+from rebalancer.scheduling.target_selectors import lacks_host_model
 
 _NEXT_PHASE = {
     "Scheduled": "PreparingTarget",
@@ -201,25 +199,20 @@ class MigrationController:
 
     def _create_target_pod(self, migration: Migration, vmi: VirtualMachineInstance) -> None:
         """Makes the pod, unless the VMI has other than one live pod or no host model is known."""
-        live = self._world.snapshot().launchers_by_vmi.get(vmi.uid, ())
+        snapshot = self._world.snapshot()
+        live = snapshot.launchers_by_vmi.get(vmi.uid, ())
         source = self._world.nodes.get(vmi.node_name or "")
         if len(live) != 1 or source is None or lacks_host_model(vmi, live[0], source):
             return
-        rendered = target_pod(vmi, live[0], source)
+        rendered = target_pod(vmi, live[0], snapshot)
         hostname = self.target_hostnames.get(migration.uid)
         added_selector = {} if hostname is None else {HOSTNAME: hostname}
-        off_the_source = PodAffinityTerm(
-            topology_key=HOSTNAME,
-            selector=LabelSelector((Requirement(CREATED_BY, "In", (vmi.uid,)),)),
-            namespaces=(vmi.namespace,),
-        )
         pod = replace(
             rendered,
             name=f"virt-launcher-{vmi.name}-{migration.uid[:5]}",
             uid=f"{migration.uid}-target",
             labels={**rendered.labels, MIGRATION_JOB_UID: migration.uid},
             node_selector={**added_selector, **rendered.node_selector},
-            pod_anti_affinity=tuple(dict.fromkeys((*rendered.pod_anti_affinity, off_the_source))),
             created_at=self._agenda.now,
             migration_uid=migration.uid,
         )

@@ -6,11 +6,11 @@ import numpy as np
 from msgspec.structs import replace
 
 from rebalancer.cluster.simulation.agenda import Agenda
-from rebalancer.cluster.simulation.fit_error import fit_error
 from rebalancer.cluster.simulation.world import World
 from rebalancer.model.keys import GOAL_UID
 from rebalancer.model.objects import Pod
 from rebalancer.scheduling.feasibility import Feasibility, evaluate
+from rebalancer.scheduling.fit_error import fit_error
 from rebalancer.scheduling.state import ClusterState, IntArray
 
 _MAX_NODE_SCORE = 100

@@ -1,95 +1,125 @@
-"""InterPodAffinity: required terms both ways, the pods that are there being asked as well."""
+"""InterPodAffinity: required terms both ways, the pods that are there being asked as well.
 
-from collections.abc import Sequence
+Source: kube-scheduler v1.36.3 pkg/scheduler/framework/plugins/interpodaffinity/filtering.go. Pods
+that are only expected on a node can keep a pod off and never draw it there, which is how the
+scheduler treats nominated pods.
+
+A pod's own terms may mean more namespaces than they say. In v1.36.3, PreFilter merges those that a
+namespace selector selects into a copy of the term and leaves the selector in place, which is then
+asked about a namespace without labels; so one like `team DoesNotExist` means every namespace.
+Other releases do as documented. Here anti-affinity keeps off, and affinity draws, only where both
+readings agree.
+"""
 
 import numpy as np
 
 from rebalancer.model.objects import Pod, PodAffinityTerm
 from rebalancer.scheduling.filters.base import Filter
 from rebalancer.scheduling.matching import selects
-from rebalancer.scheduling.state import BoolArray, ClusterState
+from rebalancer.scheduling.state import BoolArray, ClusterState, IntArray
+
+
+def barring_terms(pod: Pod, state: ClusterState) -> tuple[PodAffinityTerm, ...]:
+    """Anti-affinity terms of the pods that are there that mean this one."""
+    candidates = state.placed_terms.candidates(pod)
+    return tuple(term for term in candidates if _means(term, pod, state, in_doubt=True))
 
 
 def _allowed(pod: Pod, state: ClusterState) -> BoolArray:
-    allowed = np.ones(len(state.nodes), np.bool_)
-    for _, node, term in state.placed_anti_affinity:
-        if term_matches(term, pod, state, when_unknown=True):
-            allowed &= ~_same_domain(term.topology_key, {node}, state)
-    for term in pod.pod_anti_affinity:
-        allowed &= ~_same_domain(
-            term.topology_key, _nodes_matching([term], state, when_unknown=True), state
-        )
-    if pod.pod_affinity:
-        allowed &= _affinity(pod, state)
-    return allowed
-
-
-def _affinity(pod: Pod, state: ClusterState) -> BoolArray:
-    """A term holds where a pod runs that matches all terms; the first pod of its kind may start it.
-
-    Source: kube-scheduler pkg/scheduler/framework/plugins/interpodaffinity/filtering.go,
-    satisfyPodAffinity.
-    """
-    nodes = _nodes_matching(pod.pod_affinity, state, when_unknown=False)
-    allowed = np.ones(len(state.nodes), np.bool_)
-    is_first = not nodes and all(
-        term_matches(term, pod, state, when_unknown=False) for term in pod.pod_affinity
+    return (
+        others_allow(pod, state)
+        & meets_own_anti_affinity(pod, state)
+        & meets_own_affinity(pod, state)
     )
-    for term in pod.pod_affinity:
-        if is_first:
-            allowed &= state.mask(v is not None for v in state.label_values(term.topology_key))
-        else:
-            allowed &= _same_domain(term.topology_key, nodes, state)
+
+
+def others_allow(pod: Pod, state: ClusterState) -> BoolArray:
+    """Which nodes share no domain with a pod whose anti-affinity means this one."""
+    barred = np.zeros(len(state.nodes), np.bool_)
+    for term in barring_terms(pod, state):
+        nodes = state.placed.node[state.placed_terms.holders[term]]
+        barred |= state.sharing_domain(term.topology_key, nodes)
+    return ~barred
+
+
+def meets_own_anti_affinity(pod: Pod, state: ClusterState) -> BoolArray:
+    """Which nodes share no domain with a pod that its anti-affinity means."""
+    barred = np.zeros(len(state.nodes), np.bool_)
+    for term in pod.pod_anti_affinity:
+        nodes = state.placed.node[_meant(term, state, in_doubt=True)]
+        barred |= state.sharing_domain(term.topology_key, nodes)
+    return ~barred
+
+
+def meets_own_affinity(pod: Pod, state: ClusterState) -> BoolArray:
+    """Each term holds where a pod runs that all terms mean; the first pod of its kind, which
+    means itself and finds nobody, may start anywhere. The node must have every topology label.
+    """
+    allowed = np.ones(len(state.nodes), np.bool_)
+    if not pod.pod_affinity:
+        return allowed
+    nodes = _nodes_with_all_meant(pod, state, in_doubt=False)
+    perhaps = _nodes_with_all_meant(pod, state, in_doubt=True)
+    keys = [term.topology_key for term in pod.pod_affinity]
+    is_first = not any((state.domains(key)[perhaps] >= 0).any() for key in keys) and all(
+        _means(term, pod, state, in_doubt=False) for term in pod.pod_affinity
+    )
+    for key in keys:
+        allowed &= state.domains(key) >= 0 if is_first else state.sharing_domain(key, nodes)
     return allowed
 
 
-def term_matches(
-    term: PodAffinityTerm, pod: Pod, state: ClusterState, *, when_unknown: bool
-) -> bool:
-    """Whether a term means that pod; `when_unknown` answers for namespaces not in the snapshot."""
+def _nodes_with_all_meant(pod: Pod, state: ClusterState, *, in_doubt: bool) -> IntArray:
+    """Nodes of the pods that are there and that all terms of the pod's affinity mean."""
+    there = state.placed.is_bound
+    for term in pod.pod_affinity:
+        there = there & _meant(term, state, in_doubt=in_doubt)
+    return state.placed.node[there]
+
+
+def _means(term: PodAffinityTerm, pod: Pod, state: ClusterState, *, in_doubt: bool) -> bool:
+    """`in_doubt` answers for a namespace whose labels the snapshot does not have."""
     if term.selector is None or not selects(term.selector, pod.labels):
         return False
-    if pod.namespace in term.namespaces:
+    return _includes(term, pod.namespace, state, in_doubt=in_doubt)
+
+
+def _meant(term: PodAffinityTerm, state: ClusterState, *, in_doubt: bool) -> BoolArray:
+    """Which placed pods a term of a pod to come means. Axis: placed pod."""
+    selector = term.namespace_selector
+    if in_doubt and selector is not None and selects(selector, {}):
+        return state.placed.selected(term.selector)
+    return state.placed.selected(term.selector) & state.placed.in_namespaces(
+        lambda name: _includes(term, name, state, in_doubt=in_doubt)
+    )
+
+
+def _includes(
+    term: PodAffinityTerm, namespace: str, state: ClusterState, *, in_doubt: bool
+) -> bool:
+    if namespace in term.namespaces:
         return True
     if term.namespace_selector is None:
         return False
     if not term.namespace_selector.requirements:
         return True
-    labels = state.snapshot.labels_by_namespace.get(pod.namespace)
-    return when_unknown if labels is None else selects(term.namespace_selector, labels)
-
-
-def _nodes_matching(
-    terms: Sequence[PodAffinityTerm], state: ClusterState, *, when_unknown: bool
-) -> set[int]:
-    """Indexes of the nodes with a pod that matches all terms."""
-    return {
-        node
-        for pod, node in state.placements
-        if all(term_matches(term, pod, state, when_unknown=when_unknown) for term in terms)
-    }
-
-
-def _same_domain(topology_key: str, nodes: set[int], state: ClusterState) -> BoolArray:
-    """Which nodes share a topology value with one of those; a node without the label has none."""
-    values = state.label_values(topology_key)
-    domains = {values[node] for node in nodes} - {None}
-    return state.mask(value in domains for value in values)
+    labels = state.snapshot.labels_by_namespace.get(namespace)
+    return in_doubt if labels is None else selects(term.namespace_selector, labels)
 
 
 def _reasons(pod: Pod, state: ClusterState, node: int) -> tuple[str, ...]:
     reasons = []
-    for other, other_node, term in state.placed_anti_affinity:
-        if (
-            term_matches(term, pod, state, when_unknown=True)
-            and _same_domain(term.topology_key, {other_node}, state)[node]
-        ):
-            reasons.append(f"anti-affinity of pod {other.key} keeps it off ({term.topology_key})")
+    for term in barring_terms(pod, state):
+        for position in state.placed_terms.holders[term]:
+            nodes = state.placed.node[[position]]
+            if state.sharing_domain(term.topology_key, nodes)[node]:
+                other = state.placed.pods[position].key
+                reasons.append(f"anti-affinity of pod {other} keeps it off ({term.topology_key})")
     for term in pod.pod_anti_affinity:
-        nodes = _nodes_matching([term], state, when_unknown=True)
-        if _same_domain(term.topology_key, nodes, state)[node]:
+        nodes = state.placed.node[_meant(term, state, in_doubt=True)]
+        if state.sharing_domain(term.topology_key, nodes)[node]:
             reasons.append(f"its own anti-affinity bars the node ({term.topology_key})")
-    if pod.pod_affinity and not _affinity(pod, state)[node]:
+    if not meets_own_affinity(pod, state)[node]:
         keys = ", ".join(term.topology_key for term in pod.pod_affinity)
         reasons.append(f"its pod affinity is not met there ({keys})")
     return tuple(reasons)

@@ -1,7 +1,5 @@
 """Where one VM could go, and for every other node everything that bars it."""
 
-from difflib import get_close_matches
-
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -11,7 +9,8 @@ from rebalancer.model.plan import Reason, Refusal
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.context import PlanningContext
 from rebalancer.planning.movers import refusal_of
-from rebalancer.scheduling.feasibility import evaluate
+from rebalancer.scheduling.feasibility import Feasibility, evaluate
+from rebalancer.scheduling.fit_error import grouped_reasons
 from rebalancer.scheduling.state import ClusterState
 from rebalancer.scheduling.target_pod import target_pod
 
@@ -34,27 +33,8 @@ class Explanation(Struct, frozen=True):
     refusal: Refusal | None
     """Why a running VM may not be moved at all."""
     nodes: tuple[NodeAnswer, ...]
-
-
-def find_vmi(snapshot: Snapshot, name: str) -> VirtualMachineInstance:
-    """The VMI called `namespace/name`, or `name` where only one namespace has one of that name.
-
-    Raises: InputError that says which names are meant, or come close.
-    """
-    by_name: dict[str, list[VirtualMachineInstance]] = {}
-    for vmi in snapshot.vmis:
-        for known in (vmi.name, str(vmi.key)):
-            by_name.setdefault(known, []).append(vmi)
-    matches = by_name.get(name, [])
-    if len(matches) == 1:
-        return matches[0]
-    if matches:
-        keys = ", ".join(sorted(str(vmi.key) for vmi in matches))
-        raise InputError(f"VirtualMachineInstance {name} could be any of these, name one: {keys}")
-    close = get_close_matches(name, by_name, n=1)
-    hint = f"; did you mean {close[0]}?" if close else ""
-    count = len(snapshot.vmis)
-    raise InputError(f"VirtualMachineInstance {name} is none of the {count} there are{hint}")
+    grouped_reasons: str
+    """What bars it from how many of the other nodes, as the scheduler counts it."""
 
 
 def explain_vmi(
@@ -64,22 +44,29 @@ def explain_vmi(
 
     Raises: InputError if the VM has no launcher pod to ask about.
     """
-    pod = _launcher(snapshot, vmi)
-    source = snapshot.node_by_name.get(pod.node_name or "")
-    asked = target_pod(vmi, pod, source) if source else pod
+    pod = launcher_of(vmi, snapshot)
+    own_node = pod.node_name or ""
+    source = snapshot.node_by_name.get(own_node)
+    asked = target_pod(vmi, pod, snapshot) if source else pod
+    feasibility = evaluate(asked, ClusterState(without(pod, snapshot)))
+    others = [i for i, node in enumerate(snapshot.nodes) if node.name != own_node]
     return Explanation(
         vmi=vmi.key,
         pod=pod.name,
         requests=dict(asked.requests),
-        node=pod.node_name or "",
+        node=own_node,
         scheduler_message=pod.unschedulable_message,
-        refusal=refusal_of(vmi, snapshot, context) if pod.node_name else None,
-        nodes=_answers(snapshot, asked, pod.node_name or ""),
+        refusal=refusal_of(vmi, snapshot, context) if own_node else None,
+        nodes=_answers(feasibility, own_node),
+        grouped_reasons=grouped_reasons(feasibility, others),
     )
 
 
-def _launcher(snapshot: Snapshot, vmi: VirtualMachineInstance) -> Pod:
-    """The pod that the VM runs in or waits in, not the one that a migration is taking it to."""
+def launcher_of(vmi: VirtualMachineInstance, snapshot: Snapshot) -> Pod:
+    """The pod that the VM runs in or waits in, not the one that a migration is taking it to.
+
+    Raises: InputError if it has none.
+    """
     launchers = snapshot.launchers_by_vmi.get(vmi.uid, ())
     if not launchers:
         raise InputError(
@@ -88,15 +75,14 @@ def _launcher(snapshot: Snapshot, vmi: VirtualMachineInstance) -> Pod:
     return min(launchers, key=lambda pod: (pod.node_name != vmi.node_name, str(pod.created_at)))
 
 
-def _answers(snapshot: Snapshot, pod: Pod, own_node: str) -> tuple[NodeAnswer, ...]:
-    feasibility = evaluate(pod, ClusterState(_without(snapshot, pod)))
+def without(pod: Pod, snapshot: Snapshot) -> Snapshot:
+    """A nominated pod holds room on its node; it must not stand in its own way."""
+    return replace(snapshot, pods=tuple(other for other in snapshot.pods if other.uid != pod.uid))
+
+
+def _answers(feasibility: Feasibility, own_node: str) -> tuple[NodeAnswer, ...]:
     own = Reason("own-node", "the VM is here", node=own_node)
     return tuple(
         NodeAnswer(node.name, (own,) if node.name == own_node else feasibility.reasons(index))
-        for index, node in enumerate(snapshot.nodes)
+        for index, node in enumerate(feasibility.state.nodes)
     )
-
-
-def _without(snapshot: Snapshot, pod: Pod) -> Snapshot:
-    """A nominated pod holds room on its node; it must not stand in its own way."""
-    return replace(snapshot, pods=tuple(other for other in snapshot.pods if other.uid != pod.uid))

@@ -1,0 +1,1 @@
+"""What the product says of pods and nodes, against what the real kube-scheduler says of them."""

@@ -1,0 +1,297 @@
+"""The target pod as we render it, beside the one that virt-controller makes.
+
+Every VM of a table is migrated twice, and a third time after KubeVirt's settings have changed. Its
+target pod must be the one foretold, or easier to place than that; where it is, the table says so.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pytest
+
+from rebalancer.cluster.dump import Dump, Place
+from rebalancer.model.keys import HOSTNAME
+from rebalancer.model.objects import Pod, Requirement
+from rebalancer.model.snapshot import Snapshot
+from rebalancer.scheduling.target_pod import target_pod
+from tests.controlplane import builders
+from tests.controlplane.api import Api, Object, path_of
+from tests.controlplane.cluster import ControlPlane
+from tests.controlplane.kubevirt import NAMESPACE as KUBEVIRT_NAMESPACE
+from tests.controlplane.reset import reset
+from tests.controlplane.scenario import add_nodes, start_vmis
+from tests.controlplane.waiting import wait_for
+
+KUBEVIRT = path_of("kubevirts", KUBEVIRT_NAMESPACE, "kubevirt")
+VMIS = path_of("virtualmachineinstances", "default")
+MIGRATIONS = path_of("virtualmachineinstancemigrations", "default")
+MANY_AT_ONCE = {"parallelMigrationsPerCluster": 100, "parallelOutboundMigrationsPerNode": 100}
+LABELS = dict.fromkeys(
+    (
+        "kubevirt.io/cpumanager",
+        "cpu-model.node.kubevirt.io/Haswell",
+        "cpu-feature.node.kubevirt.io/vmx",
+        "cpu-feature.node.kubevirt.io/xsaves",
+        "host-model-required-features.node.kubevirt.io/xsaves",
+        "machine-type.node.kubevirt.io/pc-q35-9.2",
+        "hyperv.node.kubevirt.io/vpindex",
+        "hyperv.node.kubevirt.io/synic",
+        "kubevirt.io/realtime",
+        "pool",
+    ),
+    "true",
+)
+
+
+def cpu(**fields: object) -> Object:
+    return {"cpu": {"cores": 1, "sockets": 1, "threads": 1, "model": "host-model", **fields}}
+
+
+def resources(requests: Object | None = None, limits: Object | None = None, **rest: object) -> Any:
+    return {"resources": {"requests": requests or {}, "limits": limits or {}, **rest}}
+
+
+def apart(label: str) -> Object:
+    term = {"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": {"group": label}}}
+    return {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+
+
+def require(key: str, operator: str, *values: str) -> Object:
+    expression = {"key": key, "operator": operator, **({"values": list(values)} if values else {})}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
+    return {"requiredDuringSchedulingIgnoredDuringExecution": terms}
+
+
+class Vm(NamedTuple):
+    """What is particular about one VM: parts of its domain, and other fields of its spec."""
+
+    domain: Mapping[str, Any] = {}
+    spec: Mapping[str, Any] = {}
+    annotations: Mapping[str, str] = {}
+    machine: str = ""
+    """As virt-handler notes it in the status."""
+    changed_spec: Mapping[str, Any] = {}
+    """A merge patch of the spec before the third move."""
+
+
+PROBE = {"exec": {"command": ["true"]}, "initialDelaySeconds": 5}
+NIC = {"interfaces": [{"name": "default", "masquerade": {}, "model": "virtio"}]}
+VMS = {
+    "plain": Vm(),
+    "guest-alone": Vm(resources()),
+    "request-above-guest": Vm(resources({"memory": "1536Mi", "cpu": "250m"})),
+    "limit-alone": Vm(resources(limits={"memory": "2Gi"})),
+    "guaranteed": Vm(
+        resources({"memory": "1Gi", "cpu": "2"}, {"memory": "1Gi", "cpu": "2"})
+        | cpu(cores=2, threads=2)
+    ),
+    "overcommitted-overhead": Vm(resources({"memory": "1Gi"}, overcommitGuestOverhead=True)),
+    "ephemeral-storage": Vm(resources({"memory": "1Gi", "ephemeral-storage": "2Gi"})),
+    "three-vcpus": Vm(cpu(cores=3)),
+    "dedicated-cpus": Vm(cpu(cores=2, dedicatedCpuPlacement=True)),
+    "dedicated-and-emulator-thread": Vm(
+        cpu(cores=2, dedicatedCpuPlacement=True, isolateEmulatorThread=True),
+        annotations={"alpha.kubevirt.io/EmulatorThreadCompleteToEvenParity": ""},
+    ),
+    "io-threads": Vm(
+        {"ioThreadsPolicy": "supplementalPool", "ioThreads": {"supplementalPoolThreadCount": 4}}
+    ),
+    "huge-pages": Vm({"memory": {"guest": "1Gi", "hugepages": {"pageSize": "2Mi"}}}),
+    "huge-pages-below-request": Vm(
+        {"memory": {"guest": "512Mi", "hugepages": {"pageSize": "2Mi"}}}
+        | resources({"memory": "1Gi"})
+    ),
+    "no-graphics-but-tpm": Vm({"devices": {"autoattachGraphicsDevice": False, "tpm": {}}}),
+    "probes": Vm(spec={"livenessProbe": PROBE, "readinessProbe": PROBE}),
+    "reserved-overhead": Vm(
+        {"memory": {"guest": "1Gi", "reservedOverhead": {"addedOverhead": "123Mi"}}}
+    ),
+    "network": Vm({"devices": NIC}, {"networks": [{"name": "default", "pod": {}}]}),
+    "own-console": Vm({"devices": {"logSerialConsole": True}}),
+    "no-console": Vm({"devices": {"logSerialConsole": False}}),
+    "named-cpu-model": Vm(
+        cpu(
+            model="Haswell",
+            features=[
+                {"name": "vmx", "policy": "require"},
+                {"name": "mpx", "policy": "forbid"},
+            ],
+        )
+    ),
+    "realtime": Vm(cpu(cores=2, dedicatedCpuPlacement=True, realtime={})),
+    "machine-type-told": Vm(machine="pc-q35-9.2"),
+    "hyper-v": Vm({"features": {"hyperv": {"vpindex": {"enabled": True}, "synic": {}}}}),
+    "selector-and-tolerations": Vm(
+        spec={
+            "nodeSelector": {"pool": "true"},
+            "tolerations": [{"key": "drain", "operator": "Exists", "effect": "NoSchedule"}],
+        }
+    ),
+    "affinity": Vm(
+        spec={
+            "affinity": {
+                "nodeAffinity": require("pool", "In", "true"),
+                "podAntiAffinity": apart("nobody"),
+            }
+        }
+    ),
+    "no-architecture": Vm(spec={"architecture": ""}),
+    "memory-plugged-in": Vm(
+        changed_spec={
+            "domain": {
+                "memory": {"guest": "3Gi"},
+                "resources": {"requests": {"memory": "3Gi"}},
+            }
+        }
+    ),
+    "memory-unplugged": Vm(
+        changed_spec={
+            "domain": {
+                "memory": {"guest": "512Mi"},
+                "resources": {"requests": {"memory": "512Mi"}},
+            }
+        }
+    ),
+    "vcpus-plugged-in": Vm(changed_spec={"domain": {"cpu": {"sockets": 5}}}),
+    "affinity-changed": Vm(
+        spec={"affinity": {"nodeAffinity": require("pool", "In", "true", "other")}},
+        changed_spec={"affinity": {"nodeAffinity": require("pool", "Exists")}},
+    ),
+    "tolerations-changed": Vm(
+        spec={"tolerations": [{"key": "drain", "operator": "Exists"}]},
+        changed_spec={"tolerations": [{"key": "other", "operator": "Exists"}]},
+    ),
+}
+CHANGED_SETTINGS = {
+    "additionalGuestMemoryOverheadRatio": "1.5",
+    "virtualMachineOptions": None,
+    "developerConfiguration": {
+        "cpuAllocationRatio": 4,
+        "memoryOvercommit": 80,
+        "nodeSelectors": {"pool": "true"},
+        "featureGates": ["HypervStrictCheck"],
+    },
+}
+"""For the third move; before, consoles are not logged, so the log comes as well."""
+
+EASIER = {
+    ("hyper-v", "changed settings"): "a feature whose `enabled` is absent counts as enabled, which"
+    " virt-api would have put in",
+    ("no-architecture", "first move"): "the target must be of the source's architecture",
+    ("no-architecture", "second move"): "likewise",
+    ("no-architecture", "changed settings"): "likewise",
+    ("memory-unplugged", "changed settings"): "the target is never taken to be smaller",
+    ("affinity-changed", "changed settings"): "the affinity of before must hold as well",
+}
+"""Where the real target pod is easier to place than the one foretold."""
+
+
+@pytest.fixture(scope="module")
+def moved(control_plane: ControlPlane) -> Iterator[Mapping[tuple[str, str], tuple[Pod, Pod]]]:
+    """By VM and occasion: the target pod as foretold, and the one that came."""
+    reset(control_plane)
+    with control_plane.api() as api:
+        configure(api, {"virtualMachineOptions": {"disableSerialConsoleLog": {}}})
+        add_nodes(api, [rich_node(f"n{number}") for number in (1, 2, 3)])
+        start_vmis(api, {"n1": [manifest(name, vm) for name, vm in VMS.items()]})
+        for name, vm in VMS.items():
+            if vm.machine:
+                api.patch(f"{VMIS}/{name}", {"status": {"machine": {"type": vm.machine}}})
+        pods: dict[tuple[str, str], tuple[Pod, Pod]] = {}
+        for occasion in ("first move", "second move", "changed settings"):
+            if occasion == "changed settings":
+                configure(api, CHANGED_SETTINGS)
+                for name, vm in VMS.items():
+                    api.patch(f"{VMIS}/{name}", {"spec": vm.changed_spec})
+            for name, pair in migrate_all(api, occasion).items():
+                pods[name, occasion] = pair
+        yield pods
+    reset(control_plane)
+
+
+@pytest.mark.parametrize("occasion", ["first move", "second move", "changed settings"])
+@pytest.mark.parametrize("name", VMS)
+def test_target_pod_is_as_foretold_or_easier_to_place(
+    name: str, occasion: str, moved: Mapping[tuple[str, str], tuple[Pod, Pod]]
+) -> None:
+    foretold, real = moved[name, occasion]
+    assert harder_to_place(real, foretold) == []
+    too_hard = harder_to_place(foretold, real)
+    assert bool(too_hard) is ((name, occasion) in EASIER), too_hard
+
+
+def harder_to_place(pod: Pod, other: Pod) -> Sequence[str]:
+    """In what the pod asks for more, or puts up with less, than the other."""
+    return [
+        *(
+            f"{resource} {amount} > {other.requests.get(resource, 0)}"
+            for resource, amount in pod.requests.items()
+            if amount > other.requests.get(resource, 0)
+        ),
+        *(f"selects {s}" for s in pod.node_selector.items() - other.node_selector.items()),
+        *(f"affinity {t}" for t in set(pod.pod_affinity) - set(other.pod_affinity)),
+        *(f"anti-affinity {t}" for t in set(pod.pod_anti_affinity) - set(other.pod_anti_affinity)),
+        *(f"does not tolerate {t}" for t in set(other.tolerations) - set(pod.tolerations)),
+        *(f"node affinity {e}" for e in required_of_nodes(pod) - required_of_nodes(other)),
+        *([f"claims {pod.claim_names}"] if pod.claim_names != other.claim_names else []),
+        *(f"has {what}" for what in set(pod.unmodelled) - set(other.unmodelled)),
+    ]
+
+
+def required_of_nodes(pod: Pod) -> set[Requirement]:
+    """All pods here have one term, which must hold whole."""
+    terms = pod.node_affinity or ()
+    assert len(terms) <= 1
+    return {expression for term in terms for expression in term.expressions}
+
+
+def rich_node(name: str) -> Object:
+    node = builders.node(name, memory="128Gi", cpu="64", labels=LABELS)
+    room = {**node["status"]["allocatable"], "hugepages-2Mi": "16Gi"}
+    node["status"] = {"allocatable": room, "capacity": room}
+    return node
+
+
+def manifest(name: str, vm: Vm) -> Object:
+    made = builders.vmi(name, annotations=vm.annotations, **vm.spec)
+    made["spec"]["domain"] |= vm.domain
+    return made
+
+
+def configure(api: Api, configuration: Object) -> None:
+    settings = {**configuration, "migrations": MANY_AT_ONCE}
+    api.update(KUBEVIRT, api.get(KUBEVIRT) | {"spec": {"configuration": settings}})
+
+
+def migrate_all(api: Api, occasion: str) -> dict[str, tuple[Pod, Pod]]:
+    before = snapshot(api)
+    foretold = {}
+    for vmi in before.vmis:
+        pod = before.pod_of_vmi(vmi)
+        assert pod is not None, f"{vmi.name} has not one launcher pod"
+        foretold[vmi.name] = target_pod(vmi, pod, before)
+    suffix = occasion.replace(" ", "-")
+    for name in foretold:
+        api.create(MIGRATIONS, builders.migration(f"{name}-{suffix}", name))
+    wait_for(
+        lambda: {
+            m["metadata"]["name"]: m.get("status", {}).get("phase") for m in api.list(MIGRATIONS)
+        },
+        lambda phases: set(phases.values()) == {"Succeeded"},
+        f"the {occasion} of all VMs",
+    )
+    after = wait_for(
+        lambda: snapshot(api),
+        lambda seen: all(seen.pod_of_vmi(vmi) for vmi in seen.vmis),
+        "source pods to be gone",
+    )
+    real = {vmi.name: after.pod_of_vmi(vmi) for vmi in after.vmis}
+    return {name: (foretold[name], pod) for name, pod in real.items() if pod is not None}
+
+
+def snapshot(api: Api) -> Snapshot:
+    dump = Dump()
+    for plural in ("nodes", "pods", "virtualmachineinstances", "kubevirts", "namespaces"):
+        dump.add(json.dumps(api.get(path_of(plural))).encode(), Place(plural))
+    return dump.snapshot("the cluster")
