@@ -51,7 +51,7 @@ def chain_prices(problem: FitProblem, has_home: BoolArray, resource: int) -> Int
         return prices
     everybody = np.flatnonzero(problem.mover_release[:, resource] > 0)
     cover = FractionalCover(problem, resource, everybody)
-    kinds = problem.kinds()
+    kinds = problem.kinds
     headroom = np.maximum(problem.headroom[:, resource], 0)
     for kind in np.unique(kinds[homeless]):
         members = homeless[kinds[homeless] == kind]

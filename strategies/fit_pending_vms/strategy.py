@@ -142,7 +142,7 @@ def _opens_homes(relaxed: FitProblem, problem: FitProblem) -> bool:
 def _longer_plan(problem: FitProblem, context: PlanningContext) -> Reason | None:
     """Whether only the policy's limit on moves is in the way."""
     limit = problem.max_moves
-    free = problem._replace(max_moves=problem.mover_count)
+    free = replace(problem, max_moves=problem.mover_count)
     solution = solve_fit(free, context.planning.deadline_seconds).solution
     if solution is None:
         return None

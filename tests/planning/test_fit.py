@@ -5,6 +5,7 @@ from random import Random
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from rebalancer.planning.fit import solve_fit
 from rebalancer.planning.ordering import dependencies
@@ -120,12 +121,12 @@ def test_a_swap_over_an_empty_node_is_found_and_ordered() -> None:
         charge=np.zeros((2, 3), np.int64),
         max_moves=10,
     )
-    outcome = solve_fit(problem._replace(headroom=np.array([[0], [4], [4]])), work_limit=5)
+    outcome = solve_fit(replace(problem, headroom=np.array([[0], [4], [4]])), work_limit=5)
     assert outcome.solution is not None
     assert outcome.solution.moves == ((1, 2), (0, 1))
     assert outcome.is_proven
     assert dependencies(
-        problem._replace(headroom=np.array([[0], [4], [4]])), outcome.solution.moves
+        replace(problem, headroom=np.array([[0], [4], [4]])), outcome.solution.moves
     ) == ((), (0,))
 
 
