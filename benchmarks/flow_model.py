@@ -61,7 +61,7 @@ def solve_flow_model(
 
 def _build(problem: FitProblem) -> mathopt.Model:
     model = mathopt.Model()
-    kinds = problem.kinds()
+    kinds = problem.kinds
     resources = range(len(problem.request))
     load: list[list[list[mathopt.LinearBase]]] = [
         [[] for _ in resources] for _ in range(problem.node_count)
@@ -74,9 +74,9 @@ def _build(problem: FitProblem) -> mathopt.Model:
 
     leaves = [model.add_binary_variable() for _ in range(problem.mover_count)]
     for mover, variable in enumerate(leaves):
-        put(int(problem.mover_node[mover]), -1, problem.mover_request[mover], variable)
+        put(int(problem.mover_node[mover]), -1, problem.mover_release[mover], variable)
     room = problem.headroom.copy()
-    np.add.at(room, problem.mover_node, problem.mover_request)
+    np.add.at(room, problem.mover_node, problem.mover_release)
     charged: list[mathopt.LinearBase] = []
     for kind in range(int(kinds.max(initial=-1)) + 1):
         members = np.flatnonzero(kinds == kind)

@@ -171,6 +171,7 @@ def fit_problem(cluster: Cluster, max_moves: int = 10) -> FitProblem:
         headroom=cluster.headroom,
         mover_node=cluster.vm_node[movers],
         mover_request=cluster.vm_request[movers],
+        mover_release=cluster.vm_request[movers],
         mover_cost=cluster.vm_cost[movers],
         mover_class=mover_class.reshape(-1),
         allowed=allowed,

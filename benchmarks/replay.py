@@ -21,7 +21,8 @@ def replay(problem: FitProblem, moves: Moves, landing: int) -> None:
         if not problem.fits(request, headroom[target]):
             raise NotExecutableError(f"move {number}: node {target} has no room for mover {mover}")
         headroom[target] -= request
-        headroom[place[mover]] += request
+        is_first = place[mover] == problem.mover_node[mover]
+        headroom[place[mover]] += problem.mover_release[mover] if is_first else request
         place[mover] = target
     if not problem.landing[landing] or not problem.fits(problem.request, headroom[landing]):
         raise NotExecutableError(f"in the end node {landing} has no room for the item")
