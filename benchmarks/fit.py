@@ -8,7 +8,7 @@ import typer
 from benchmarks.generator import SHAPES, Recipe, fit_problem, generate
 from benchmarks.measure import measure
 from benchmarks.replay import replay
-from benchmarks.report import duration, machine, percentile, table
+from benchmarks.report import duration, heading, machine, percentile, row
 from rebalancer.planning.fit import solve_fit
 from rebalancer.planning.problem import Outcome
 from rebalancer.planning.search import search_direct
@@ -37,7 +37,7 @@ class Run(NamedTuple):
     recipe: Recipe
     outcome: Outcome
     is_direct: bool
-    seconds: float
+    core_seconds: float
     peak_bytes: int
 
     @property
@@ -53,18 +53,20 @@ def run(recipe: Recipe, work_limit: float) -> Run | None:
     if cluster is None:
         return None
     problem = fit_problem(cluster)
-    outcome, seconds, peak_bytes = measure(lambda: solve_fit(problem, work_limit))
+    measured = measure(lambda: solve_fit(problem, work_limit))
+    outcome = measured.value
     if outcome.solution is not None:
         replay(problem, outcome.solution.moves, outcome.solution.node)
-    return Run(recipe, outcome, search_direct(problem).is_proven, seconds, peak_bytes)
+    is_direct = search_direct(problem).is_proven
+    return Run(recipe, outcome, is_direct, measured.core_seconds, measured.peak_bytes)
 
 
-def _row(runs: Sequence[Run], within_seconds: float) -> Iterator[object]:
+def _cells(runs: Sequence[Run], within_seconds: float) -> Iterator[object]:
     recipe = runs[0].recipe
-    seconds = [run.seconds for run in runs]
+    seconds = [run.core_seconds for run in runs]
     moves = [len(run.outcome.solution.moves) for run in runs if run.outcome.solution]
     proven = [run for run in runs if run.outcome.is_proven]
-    quick = [run for run in proven if run.seconds <= within_seconds]
+    quick = [run for run in proven if run.core_seconds <= within_seconds]
     yield from (recipe.shape, f"{recipe.fill:.2f}", recipe.mode, len(runs))
     yield _share(len(proven), len(runs))
     yield _share(sum(run.is_direct for run in runs), len(runs))
@@ -86,7 +88,7 @@ def _told(run: Run) -> str:
     solution = run.outcome.solution
     cost = f"cost {solution.cost} in {len(solution.moves)} moves" if solution else "no plan"
     return (
-        f"- {run.recipe}: {cost}, bound {run.outcome.bound:.0f}, {duration(run.seconds)}:"
+        f"- {run.recipe}: {cost}, bound {run.outcome.bound:.0f}, {duration(run.core_seconds)}:"
         f" {run.outcome.gave_up_because}"
     )
 
@@ -101,9 +103,13 @@ def main(
     equal_costs: Annotated[bool, typer.Option(help="VMs of one size cost the same.")] = False,
     grouped_share: Annotated[float, typer.Option(help="VMs with anti-affinity.")] = 0.02,
 ) -> None:
-    """Plans for generated clusters and prints a Markdown table; every plan is replayed."""
+    """Plans for generated clusters and prints a Markdown table; every plan is replayed.
+
+    Times are a core's, so that other work on the machine hardly counts.
+    """
     print(f"{machine()}\n")
-    rows, unproven, skipped = [], [], 0
+    print(heading([text.format(limit=duration(within_seconds)) for text in _HEADINGS]))
+    unproven, skipped = [], 0
     for recipes in (
         [Recipe(s, f, seed, m, equal_costs, grouped_share) for seed in range(seeds)]
         for s in shape
@@ -113,10 +119,8 @@ def main(
         runs = [found for recipe in recipes if (found := run(recipe, work_limit)) is not None]
         skipped += len(recipes) - len(runs)
         if runs:
-            rows.append(list(_row(runs, within_seconds)))
+            print(row(list(_cells(runs, within_seconds))), flush=True)
         unproven += [run for run in runs if not run.outcome.is_proven]
-    headings = [heading.format(limit=duration(within_seconds)) for heading in _HEADINGS]
-    print(table(headings, rows))
     print(f"\nLeft out, since every pending VM fits as it is: {skipped} clusters.")
     if unproven:
         print("\nNot proven:\n")

@@ -17,7 +17,10 @@ from rebalancer.scheduling.state import IntArray
 
 
 class FlowResult(NamedTuple):
-    """What a solver made of the model; without a cost it found nothing."""
+    """What a solver made of the model; without a cost it found nothing.
+
+    Seconds are a core's.
+    """
 
     cost: int | None
     bound: float
@@ -44,11 +47,11 @@ def solve_flow_model(
         parameters.highs = highs_pb2.HighsOptionsProto(string_options={"parallel": "off"})
     else:
         parameters.threads = 1
-    start = time.perf_counter()
+    start = time.process_time()
     model = _build(problem)
-    built = time.perf_counter()
+    built = time.process_time()
     result = mathopt.solve(model, solver, params=parameters)
-    solved = time.perf_counter()
+    solved = time.process_time()
     reason = result.termination.reason
     if reason is mathopt.TerminationReason.INFEASIBLE:
         cost, bound = None, INFINITE

@@ -1,6 +1,7 @@
 """Time and memory of one call, and calls in a process of their own."""
 
 import multiprocessing
+import resource
 import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -15,6 +16,10 @@ class Measured(NamedTuple, Generic[T]):
 
     value: T
     seconds: float
+    core_seconds: float
+    """Time on a core, of this process and of those it started and waited for: what the call takes
+    where nothing else runs. The time that passed is longer the more others use the machine."""
+
     peak_bytes: int
     """Resident memory of the whole process at its peak during the call."""
 
@@ -23,10 +28,15 @@ def measure(call: Callable[[], T]) -> Measured[T]:
     """Runs it here. Linux only, for the memory."""
     # 5 resets the peak of the resident memory. Source: proc(5), /proc/pid/clear_refs.
     Path("/proc/self/clear_refs").write_text("5")
-    start = time.perf_counter()
+    start, core_start = time.perf_counter(), _core_seconds()
     value = call()
-    seconds = time.perf_counter() - start
-    return Measured(value, seconds, _peak_resident_bytes())
+    seconds, core_seconds = time.perf_counter() - start, _core_seconds() - core_start
+    return Measured(value, seconds, core_seconds, _peak_resident_bytes())
+
+
+def _core_seconds() -> float:
+    used = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)
 
 
 def _peak_resident_bytes() -> int:

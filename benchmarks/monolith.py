@@ -12,7 +12,7 @@ from benchmarks.flow_model import FlowResult, solve_flow_model
 from benchmarks.generator import Recipe, fit_problem, generate
 from benchmarks.measure import in_process, measure
 from benchmarks.replay import replay
-from benchmarks.report import duration, machine, percentile, table
+from benchmarks.report import duration, heading, machine, percentile, row
 from rebalancer.planning.fit import solve_fit
 from rebalancer.planning.problem import INFINITE, FitProblem, Outcome
 
@@ -26,7 +26,7 @@ class Comparison(NamedTuple):
 
     recipe: Recipe
     ours: Outcome
-    our_seconds: float
+    our_core_seconds: float
     theirs: dict[str, FlowResult | None]
 
     def ratios(self, solver: str) -> list[float]:
@@ -34,7 +34,7 @@ class Comparison(NamedTuple):
         result = self.theirs[solver]
         if result is None or not result.is_proven or not self.ours.is_proven:
             return []
-        return [result.solve_seconds / self.our_seconds]
+        return [result.solve_seconds / self.our_core_seconds]
 
     def disagreements(self) -> list[str]:
         """Proven costs that differ: ours may only be dearer, for the sake of an order."""
@@ -58,7 +58,7 @@ def compare(recipe: Recipe, limit_seconds: float) -> Comparison | None:
     if ours.value.solution is not None:
         replay(problem, ours.value.solution.moves, ours.value.solution.node)
     theirs = {name: _solve_apart(problem, name, limit_seconds) for name in _SOLVERS}
-    return Comparison(recipe, ours.value, ours.seconds, theirs)
+    return Comparison(recipe, ours.value, ours.core_seconds, theirs)
 
 
 def _solve_apart(problem: FitProblem, name: str, limit_seconds: float) -> FlowResult | None:
@@ -66,16 +66,16 @@ def _solve_apart(problem: FitProblem, name: str, limit_seconds: float) -> FlowRe
     return in_process(limit, solve_flow_model, problem, _SOLVERS[name], limit_seconds)
 
 
-def _row(found: Comparison) -> list[str]:
+def _cells(found: Comparison) -> list[str]:
     ours = _cost_told(found.ours.solution and found.ours.solution.cost, found.ours.bound)
-    row = [str(found.recipe), ours, duration(found.our_seconds)]
+    cells = [str(found.recipe), ours, duration(found.our_core_seconds)]
     for result in found.theirs.values():
         if result is None:
-            row += ["killed", "", ""]
+            cells += ["killed", "", ""]
             continue
         seconds = f"{duration(result.build_seconds)} + {duration(result.solve_seconds)}"
-        row += [_cost_told(result.cost, result.bound), seconds, f"{result.variables}"]
-    return row
+        cells += [_cost_told(result.cost, result.bound), seconds, f"{result.variables}"]
+    return cells
 
 
 def _cost_told(cost: int | None, bound: float) -> str:
@@ -108,14 +108,18 @@ def main(
     seeds: Annotated[int, typer.Option(help="Clusters in each cell.")] = 2,
     limit_seconds: Annotated[float, typer.Option(help="For each solver and cluster.")] = 60,
 ) -> None:
-    """Prints a Markdown table; the last columns give seconds to build and to solve."""
+    """Prints a Markdown table; a core's seconds, to build and to solve a model apart."""
     print(f"{machine()}; one thread, {limit_seconds:.0f} s each\n")
     recipes = [Recipe(s, f, i, m) for s in shape for f in fill for m in mode for i in range(seeds)]
-    found = [one for recipe in recipes if (one := compare(recipe, limit_seconds)) is not None]
     headings = ["cluster", "planner", "time"]
     for solver in _SOLVERS:
         headings += [solver, "build + solve", "variables"]
-    print(table(headings, [_row(one) for one in found]))
+    print(heading(headings))
+    found = []
+    for recipe in recipes:
+        if (one := compare(recipe, limit_seconds)) is not None:
+            print(row(_cells(one)), flush=True)
+            found.append(one)
     print(f"\n{_summary(found)}")
 
 

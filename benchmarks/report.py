@@ -24,9 +24,13 @@ def _cpu_name() -> str:
     return platform.machine()
 
 
-def table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    lines = [headings, ["---"] * len(headings), *rows]
-    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+def heading(names: Sequence[str]) -> str:
+    """The first two lines of a table."""
+    return f"{row(names)}\n{row(['---'] * len(names))}"
+
+
+def row(cells: Sequence[object]) -> str:
+    return "| " + " | ".join(map(str, cells)) + " |"
 
 
 def duration(seconds: float) -> str:

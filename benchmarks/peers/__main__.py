@@ -3,7 +3,7 @@
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +14,7 @@ from benchmarks.measure import measure
 from benchmarks.peers.answer import Answer, read_answer
 from benchmarks.peers.instance import Instance, generated, micro_cases
 from benchmarks.peers.programs import PROGRAMS, Command, UnavailableError
-from benchmarks.report import duration, machine, table
+from benchmarks.report import duration, heading, machine, row
 from rebalancer.planning.fit import solve_fit
 
 _GRACE_SECONDS = 30
@@ -22,7 +22,8 @@ _GRACE_SECONDS = 30
 
 
 def _ours(instance: Instance, limit_seconds: int) -> Answer:
-    outcome, seconds, _ = measure(lambda: solve_fit(instance.problem, limit_seconds))
+    measured = measure(lambda: solve_fit(instance.problem, limit_seconds))
+    outcome, seconds = measured.value, measured.seconds
     solution = outcome.solution
     if solution is None:
         return Answer("impossible" if outcome.is_proven else "none", seconds)
@@ -50,17 +51,15 @@ def _theirs(instance: Instance, command: Command, limit_seconds: int) -> Answer:
     return read_answer(done.stdout)
 
 
-def _rows(
-    instance: Instance, commands: Mapping[str, Command], limit_seconds: int
-) -> Iterator[list[object]]:
-    answers = {"planner": _ours(instance, limit_seconds)}
-    for name, command in commands.items():
-        answers[name] = _theirs(instance, command, limit_seconds)
-    for name, answer in answers.items():
+def _print_rows(instance: Instance, commands: Mapping[str, Command], limit_seconds: int) -> None:
+    answers = [("planner", _ours(instance, limit_seconds))]
+    answers += [(name, _theirs(instance, run, limit_seconds)) for name, run in commands.items()]
+    for name, answer in answers:
         copied = f"{answer.copied_gib(instance):.1f} GiB" if answer.moves else ""
-        verdict = answer.verdict(instance)
         moves = len(answer.moves) if answer.moves else ""
-        yield [instance.name, name, verdict, copied, moves, duration(answer.seconds)]
+        executable = answer.is_executable(instance)
+        cells = [name, answer.status, copied, moves, duration(answer.seconds), executable]
+        print(row([instance.name, *cells]), flush=True)
 
 
 def _available() -> tuple[dict[str, Command], list[str]]:
@@ -89,9 +88,10 @@ def main(
         print(text, file=sys.stderr)
     recipes = [Recipe(s, f, i, m) for s in shape for f in fill for m in mode for i in range(seeds)]
     instances = [*micro_cases(), *filter(None, map(generated, recipes))]
-    rows = [row for one in instances for row in _rows(one, commands, limit_seconds)]
     print(f"{machine()}; at most {limit_seconds} s each\n")
-    print(table(["cluster", "program", "answer", "copied", "moves", "time"], rows))
+    print(heading(["cluster", "program", "answer", "copied", "moves", "time", "executable"]))
+    for instance in instances:
+        _print_rows(instance, commands, limit_seconds)
     if missing:
         raise typer.Exit(1)
 

@@ -21,15 +21,15 @@ class Answer(NamedTuple):
     landing: int | None = None
     moves: Moves = ()
 
-    def verdict(self, instance: Instance) -> str:
-        """The status, or what is wrong with the plan when it is carried out."""
+    def is_executable(self, instance: Instance) -> str:
+        """`yes`, or why the moves cannot be carried out one after the other; empty without any."""
         if self.landing is None:
-            return self.status
+            return ""
         try:
             replay(instance.problem, self.moves, self.landing)
         except NotExecutableError as error:
-            return f"not executable: {error}"
-        return self.status
+            return f"no: {error}"
+        return "yes"
 
     def copied_gib(self, instance: Instance) -> float:
         return instance.problem.cost(self.moves) / 1024
