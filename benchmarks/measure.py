@@ -1,14 +1,18 @@
-"""Time and memory of one call, and calls in a process of their own."""
+"""Time and memory of one call, calls that are stopped, and calls in a process of their own."""
 
 import multiprocessing
 import resource
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
 T = TypeVar("T")
+
+_POLL_SECONDS = 0.02
 
 
 class Measured(NamedTuple, Generic[T]):
@@ -44,6 +48,27 @@ def _peak_resident_bytes() -> int:
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
     raise LookupError("/proc/self/status has no VmHWM")
+
+
+@contextmanager
+def stopped_after(core_seconds: float, stop: Callable[[], object]) -> Iterator[None]:
+    """Calls `stop` from another thread once this process has taken so much of a core's time."""
+    end = time.process_time() + core_seconds
+    is_over = threading.Event()
+
+    def watch() -> None:
+        while not is_over.wait(_POLL_SECONDS):
+            if time.process_time() >= end:
+                stop()
+                return
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
 
 
 def in_process(limit_seconds: float, function: Callable[..., T], *arguments: object) -> T | None:
