@@ -97,15 +97,18 @@ def _unbounded_cover(gain: IntArray, cost: IntArray, lack: IntArray, max_moves: 
     """For each lack the cheapest multiset of at most so many movers that gives it."""
     if not len(gain) or not len(lack):
         return np.full(len(lack), INFINITE)
-    sizes, prices = _undominated(gain, cost)
+    most = int(lack.max())
+    sizes, prices = _undominated(np.minimum(gain, most), cost)
     given, spent = np.zeros(1, np.int64), np.zeros(1, np.int64)
     for _ in range(max_moves):
-        if given[-1] >= lack.max():
-            break
+        before = given, spent
+        # More than the greatest lack is as good as that, and several may give it for less than one.
         given, spent = _undominated(
-            np.concatenate([given, (given[:, None] + sizes).ravel()]),
+            np.minimum(np.concatenate([given, (given[:, None] + sizes).ravel()]), most),
             np.concatenate([spent, (spent[:, None] + prices).ravel()]),
         )
+        if np.array_equal(given, before[0]) and np.array_equal(spent, before[1]):
+            break
     index = np.searchsorted(given, lack, side="left")
     return np.where(index < len(given), spent[np.minimum(index, len(spent) - 1)], INFINITE)
 
