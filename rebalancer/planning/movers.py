@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
+from rebalancer.model.keys import ZONE
 from rebalancer.model.objects import (
     Amounts,
     PersistentVolume,
@@ -53,8 +54,8 @@ class PlacementClass(NamedTuple):
     allowed: BoolArray
     allowed_wherever_pods_are: BoolArray
     """As `allowed`, but without the rules that other moves may change."""
-    charge: tuple[float, ...]
-    """Seconds."""
+    charges: Mapping[str, costs.FloatArray]
+    """Seconds for going to each node, by term of the cost."""
 
 
 class Movers(NamedTuple):
@@ -84,10 +85,13 @@ def find_movers(state: ClusterState, context: PlanningContext) -> Movers:
         target = targets.of(vmi, pod)
         # A VM never goes to its own node anyway, and rules without its uid can be shared.
         placed = _without_term(target, off_its_launchers(vmi))
-        signature = _signature(placed, state)
+        zone = state.nodes[source].labels.get(ZONE)
+        # Of target pods, equal node selectors are one object.
+        signature = zone, id(placed.node_selector), _besides_selector(placed, state)
         if signature not in classes:
-            classes[signature] = _placement_class(len(classes), placed, state, context)
-        cost = costs.base_cost(vmi, target, snapshot.migration_configuration, context.cost)
+            charges = costs.target_charges(placed, state.nodes[source], state, context.cost)
+            classes[signature] = _placement_class(len(classes), placed, charges, state)
+        cost = costs.base_cost(vmi, target, snapshot, context.cost)
         released = released_requests(pod, snapshot)
         movers.append(Mover(vmi, source, target, released, cost, classes[signature]))
     return Movers(
@@ -139,9 +143,10 @@ def fit_problem(
         ],
         np.bool_,
     ).reshape(shape)
-    charge = np.array(
-        [_milliseconds(seconds) for rules in movers.classes for seconds in rules.charge], np.int64
-    ).reshape(shape)
+    charge = np.zeros(shape, np.int64)
+    for rules in movers.classes:
+        for seconds in rules.charges.values():
+            charge[rules.number] += np.rint(seconds * MILLISECONDS).astype(np.int64)
     landing = pending.allowed_wherever_pods_are if ignores_placement else pending.allowed
     if context.execution.hold.kind is HoldKind.LOCK_POD:
         # The lock pod has a slot of the node from before the first move until after the last.
@@ -194,7 +199,7 @@ def to_moves(
                 seconds=costs.copy_seconds(
                     size_bytes, snapshot.migration_configuration, context.cost
                 ),
-                cost=costs.with_target_charge(mover.cost, mover.rules.charge[target]),
+                cost=costs.with_target_charges(mover.cost, mover.rules.charges, target),
                 after=tuple(ids[wait] for wait in waits),
             )
         )
@@ -212,26 +217,26 @@ def _without_term(pod: Pod, term: PodAffinityTerm) -> Pod:
 
 
 def _placement_class(
-    number: int, pod: Pod, state: ClusterState, context: PlanningContext
+    number: int, pod: Pod, charges: Mapping[str, costs.FloatArray], state: ClusterState
 ) -> PlacementClass:
     feasibility = evaluate(pod, state)
     return PlacementClass(
         number=number,
         allowed=feasibility.allowed,
         allowed_wherever_pods_are=feasibility.allowed_wherever_pods_are,
-        charge=tuple(costs.target_charge(pod, node, context.cost) for node in state.nodes),
+        charges=charges,
     )
 
 
-def _signature(pod: Pod, state: ClusterState) -> tuple[object, ...]:
-    """Equal for pods that the rules treat alike on every node.
+def placement_signature(pod: Pod, state: ClusterState) -> tuple[object, ...]:
+    """Equal for pods that the rules treat alike on every node."""
+    return tuple(sorted(pod.node_selector.items())), _besides_selector(pod, state)
 
-    Equal node selectors are one object. Labels only count as far as rules look at them; they hold
-    the VM's own uid besides.
-    """
+
+def _besides_selector(pod: Pod, state: ClusterState) -> tuple[object, ...]:
+    """Labels only count as far as rules look at them; they hold the VM's own uid besides."""
     looks_at_labels = pod.pod_affinity or pod.topology_spread
     return (
-        id(pod.node_selector),
         pod.node_affinity,
         pod.tolerations,
         pod.pod_affinity,

@@ -2,30 +2,14 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-from msgspec.structs import replace
-from opentelemetry import trace
-
-from rebalancer.model.objects import Pod
-from rebalancer.model.plan import Goal, Proposal, Reason, Subject, Verdict
+from rebalancer.model.plan import Proposal
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.context import PlanningContext
-from rebalancer.planning.fit import solve_fit
-from rebalancer.planning.movers import MILLISECONDS, Movers, find_movers, fit_problem, to_moves
-from rebalancer.planning.outlook import with_proposal
-from rebalancer.planning.problem import INFINITE, FitProblem, Outcome
-from rebalancer.planning.search import movers_with_home, search_direct
 from rebalancer.policy.model import Section
-from rebalancer.scheduling.feasibility import Feasibility, evaluate
-from rebalancer.scheduling.state import ClusterState
-from rebalancer_strategies.fit_pending_vms import certificate
-from rebalancer_strategies.fit_pending_vms.relaxation import relaxations
 from rebalancer_strategies.fit_pending_vms.settings import FitPendingVMsSettings
-from rebalancer_strategies.fit_pending_vms.triage import pending_launchers, triage
-
-NAME = "FitPendingVMs"
-
-_tracer = trace.get_tracer("rebalancer")
+from rebalancer_strategies.fit_pending_vms.several import propose_all
+from rebalancer_strategies.fit_pending_vms.triage import pending_launchers
+from rebalancer_strategies.fit_pending_vms.view import View
 
 
 def propose(snapshot: Snapshot, settings: Section, context: PlanningContext) -> Sequence[Proposal]:
@@ -35,140 +19,4 @@ def propose(snapshot: Snapshot, settings: Section, context: PlanningContext) -> 
     waits for none that they will free.
     """
     assert isinstance(settings, FitPendingVMsSettings)
-    proposals = []
-    outlook = snapshot
-    for pod in pending_launchers(snapshot):
-        proposal = _propose(pod, outlook, settings, context)
-        if outlook is not snapshot and proposal.goal.verdict in {
-            Verdict.IMPOSSIBLE,
-            Verdict.UNPROVEN,
-        }:
-            proposal = _behind_others(_propose(pod, snapshot, settings, context))
-        proposals.append(proposal)
-        outlook = with_proposal(outlook, proposal)
-    return proposals
-
-
-def _behind_others(alone: Proposal) -> Proposal:
-    """The proposal of a goal that only the goals before it leave no room for."""
-    if alone.goal.verdict is not Verdict.PLANNED:
-        return alone
-    reason = Reason("behind-others", "more important VMs come first; it is planned anew after them")
-    goal = Goal(alone.goal.strategy, alone.goal.subject, Verdict.WAITING, reasons=(reason,))
-    return Proposal(goal)
-
-
-def _propose(
-    pod: Pod, snapshot: Snapshot, settings: FitPendingVMsSettings, context: PlanningContext
-) -> Proposal:
-    state = ClusterState(snapshot)
-    pending = evaluate(pod, state)
-    finding = triage(pod, pending, snapshot, settings)
-    if finding is not None:
-        return Proposal(Goal(NAME, _subject(pod, snapshot), finding[0], reasons=finding[1]))
-    return _plan(pending, find_movers(state, context), context)
-
-
-def _subject(pod: Pod, snapshot: Snapshot) -> Subject:
-    vmi = snapshot.vmi_by_uid.get(pod.vmi_uid or "")
-    name = vmi.name if vmi else pod.name
-    return Subject("VirtualMachineInstance", pod.namespace, name, pod.vmi_uid or "")
-
-
-def _plan(pending: Feasibility, movers: Movers, context: PlanningContext) -> Proposal:
-    problem = fit_problem(pending, movers, context)
-    with _tracer.start_as_current_span("solve") as span:
-        outcome = solve_fit(problem, context.planning.deadline_seconds)
-        span.set_attributes(
-            {
-                "rebalancer.nodes": problem.node_count,
-                "rebalancer.movers": problem.mover_count,
-                "rebalancer.is_proven": outcome.is_proven,
-            }
-        )
-    bound = _bound_wherever_pods_are(outcome, problem, pending, movers, context)
-    goal = Goal(
-        strategy=NAME,
-        subject=_subject(pending.pod, movers.state.snapshot),
-        verdict=Verdict.UNPROVEN,
-        bound=None if bound == INFINITE else bound / MILLISECONDS,
-    )
-    if outcome.solution is not None:
-        moves = to_moves(outcome.solution.moves, problem, movers, context)
-        return Proposal(_planned(goal, outcome, bound, movers), moves)
-    has_home = [bool(flag) for flag in movers_with_home(problem)]
-    headline = certificate.headline(pending, movers, has_home)
-    if bound < INFINITE:
-        why = outcome.gave_up_because or "rules between pods may hide a plan"
-        headline = Reason("not-proven", f"no plan was found, and none is ruled out: {why}")
-    elif longer := _longer_plan(problem, context):
-        headline = longer
-    else:
-        goal = replace(goal, verdict=Verdict.IMPOSSIBLE, proven=True)
-    advice = relaxations(pending, movers, context) if goal.proven else ()
-    reasons = (headline, *advice, *certificate.node_reasons(pending, movers))
-    goal = replace(goal, reasons=reasons)
-    return Proposal(goal, refused=certificate.refusals(pending, movers, has_home))
-
-
-def _bound_wherever_pods_are(
-    outcome: Outcome,
-    problem: FitProblem,
-    pending: Feasibility,
-    movers: Movers,
-    context: PlanningContext,
-) -> float:
-    """The outcome's bound, lowered to one that holds wherever moves put other pods."""
-    relaxed = fit_problem(pending, movers, context, ignores_placement=True)
-    if not (relaxed.landing != problem.landing).any() and not _opens_homes(relaxed, problem):
-        return outcome.bound
-    return min(outcome.bound, search_direct(relaxed).bound)
-
-
-def _opens_homes(relaxed: FitProblem, problem: FitProblem) -> bool:
-    """Whether a mover could go anywhere more; its own node is nowhere to go to.
-
-    A pod that KubeVirt made for an earlier migration keeps its own VM's pods off its node, which
-    bars nothing else.
-    """
-    opened = relaxed.allowed & ~problem.allowed
-    for k in np.flatnonzero(opened.any(axis=1)):
-        own = np.unique(problem.mover_node[problem.mover_class == k])
-        if len(own) == 1:
-            opened[k, own[0]] = False
-    return bool(opened.any())
-
-
-def _longer_plan(problem: FitProblem, context: PlanningContext) -> Reason | None:
-    """Whether only the policy's limit on moves is in the way."""
-    limit = problem.max_moves
-    free = replace(problem, max_moves=problem.mover_count)
-    solution = solve_fit(free, context.planning.deadline_seconds).solution
-    if solution is None:
-        return None
-    return Reason(
-        "move-limit",
-        f"a plan of {len(solution.moves)} migrations was found, more than"
-        f" planning.maxMovesPerGoal ({limit}) allows",
-    )
-
-
-def _planned(goal: Goal, outcome: Outcome, bound: float, movers: Movers) -> Goal:
-    assert outcome.solution is not None
-    solution = outcome.solution
-    is_proven = bound >= solution.cost
-    node = movers.state.nodes[solution.node].name
-    count = len(solution.moves)
-    what = "one migration makes" if count == 1 else f"{count} migrations make"
-    reasons = [Reason("makes-room", f"{what} room", node=node)]
-    if not is_proven:
-        why = outcome.gave_up_because or "rules between pods may hide a cheaper plan"
-        reasons.append(Reason("not-proven", f"a cheaper plan is not ruled out: {why}"))
-    return replace(
-        goal,
-        verdict=Verdict.PLANNED,
-        node=node,
-        cost=solution.cost / MILLISECONDS,
-        proven=is_proven,
-        reasons=tuple(reasons),
-    )
+    return tuple(propose_all(pending_launchers(snapshot), View(snapshot, context), settings))
