@@ -87,6 +87,12 @@ class Dump:
             self._add_object(meta, document, place)
         elif not meta.kind and meta.items is wire.NULL:
             raise NotKubernetesError("it has neither kind nor items")
+        elif not meta.kind and meta.api_version:
+            # Keys come in alphabetical order, so YAML cut off between two items is well-formed.
+            raise InputError(
+                f"{place}: a list without its kind, which kubectl prints behind the items: it was"
+                " cut off; dump it again"
+            )
         else:
             self._add_list(meta, place)
 

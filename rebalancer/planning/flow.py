@@ -2,8 +2,10 @@
 
 Movers of one kind (same request, same allowed nodes, same charges) are interchangeable as
 targets go, so each mover only has "leaves" and each kind "so many arrive at node j". Capacity
-holds in the final state; whether an order exists is looked at afterwards, and a set of moves
-without one is cut off and the search goes on.
+holds in the final state; whether an order exists, and whether it takes detours, is looked at
+afterwards, and a set of moves that cannot be carried out at its own cost is cut off and the search
+goes on. Detours end in a final state as well and only add to its cost, so a bound found here holds
+for plans with detours.
 """
 
 from collections import Counter
@@ -20,7 +22,6 @@ _MAX_CUTS = 25
 """Sets of moves without an order that are cut off before the search is given up; a guess."""
 
 OUT_OF_TIME = "the solver's time ran out"
-DETOURS = "only plans that move a VM twice are left, and those are not searched"
 TOO_MANY_NODES = "only the most promising nodes were searched"
 
 
@@ -118,8 +119,13 @@ class _Model:
         node = next(node for node, var in self.lands.items() if solver.boolean_value(var))
         return left, +arrived, node
 
-    def order(self, left: frozenset[int], arrived: Counter[Slot], node: int) -> Moves | None:
-        """The moves in an order that works; a mover that would come back to its node stays."""
+    def order(
+        self, left: frozenset[int], arrived: Counter[Slot], node: int, cost_limit: float
+    ) -> Moves | None:
+        """The moves, with detours if need be, in an order that works and costs less than the limit.
+
+        A mover that would come back to its node stays.
+        """
         slots = Counter(arrived)
         leaving = []
         for mover in sorted(left):
@@ -128,7 +134,7 @@ class _Model:
                 slots[own] -= 1
             else:
                 leaving.append(mover)
-        return find_order(self.problem, self.kinds, leaving, +slots, node)
+        return find_order(self.problem, self.kinds, leaving, +slots, node, cost_limit)
 
     def cut(self, left: frozenset[int], arrived: Counter[Slot]) -> None:
         """Forbids just these movers going to just these nodes."""
@@ -152,7 +158,6 @@ def solve_flow(
     model = _Model(problem, nodes, best.cost if best else INFINITE)
     if not model.lands or not model.leaves:
         return known
-    cheapest = min(int(problem.mover_cost[i]) for i in model.leaves)
     solver_bound, detour_bound, gave_up = known.bound, INFINITE, ""
     for _ in range(_MAX_CUTS):
         if best is not None:
@@ -167,19 +172,17 @@ def solve_flow(
             break
         solver_bound = max(solver_bound, solver.best_objective_bound)
         left, arrived, node = model.read(solver)
+        moves = None
         try:
-            moves = model.order(left, arrived, node)
+            moves = model.order(left, arrived, node, best.cost if best else INFINITE)
         except OrderingLimitError as error:
-            gave_up = str(error)
-            break
-        if moves is None:
-            # Only a detour could still carry out this set, and that is one move more.
-            detour_bound = min(detour_bound, int(solver.objective_value) + cheapest)
-            model.cut(left, arrived)
-        else:
+            detour_bound, gave_up = min(detour_bound, error.bound), str(error)
+        if moves is not None:
             best = Solution(node, moves, problem.cost(moves))
-            if status == cp_model.OPTIMAL:
-                break
+        if moves is None or best is None or best.cost > solver.objective_value:
+            model.cut(left, arrived)
+        elif status == cp_model.OPTIMAL:
+            break
         if work_limit <= 0:
             gave_up = OUT_OF_TIME
             break
@@ -189,7 +192,7 @@ def solve_flow(
     outcome = Outcome(best, bound).normalised()
     if outcome.is_proven:
         return outcome
-    return outcome._replace(gave_up_because=gave_up or (DETOURS if is_whole else TOO_MANY_NODES))
+    return outcome._replace(gave_up_because=gave_up or TOO_MANY_NODES)
 
 
 def _solve(

@@ -106,9 +106,7 @@ def refusal_of(
     vmi: VirtualMachineInstance, snapshot: Snapshot, context: PlanningContext
 ) -> Refusal | None:
     """Why the VM must stay, as the cluster, the policy and this cycle have it."""
-    if said := context.avoided.get(vmi.key):
-        return Refusal(vmi.key, "create-refused", f"its migration was refused before: {said}")
-    return refusal(
+    return context.avoided.get(vmi.key) or refusal(
         vmi,
         snapshot,
         failure_backoff_seconds=context.execution.failure_backoff_seconds,

@@ -98,6 +98,11 @@ def _opted_out(
 
 
 def _not_migratable(vmi: VirtualMachineInstance) -> Problem:
+    if len(vmi.name) > keys.LONGEST_LABEL_VALUE:
+        return "name-too-long", (
+            f"its name has {len(vmi.name)} characters, and KubeVirt puts it into a label of its"
+            f" migrations, which takes {keys.LONGEST_LABEL_VALUE}"
+        )
     condition = vmi.live_migratable
     if condition is None:
         return "not-yet-migratable", "KubeVirt has not said yet whether it can be live-migrated"

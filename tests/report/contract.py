@@ -85,6 +85,7 @@ class Outcome(Strict):
     ending: Literal["bound", "gone", "dropped", "not-started"]
     message: str
     migrations: int
+    refused: list[Refusal]
 
 
 class CycleResult(Strict):
