@@ -107,7 +107,7 @@ def test_a_node_whose_limit_is_reached_keeps_no_other_from_starting(
     vms = [vm(each.vmi.name, on=each.source) for each in waiting]
     budget = Budget(
         BudgetPolicy(max_inbound_per_node=10, max_outbound_per_node=None),
-        cluster(*NODES, foreign, vms, limits),
+        cluster(*NODES, *foreign, *vms, limits),
     )
     started: list[Move] = []
     for each in waiting:
