@@ -12,7 +12,7 @@ import pytest
 
 from rebalancer.cli import exit_codes
 from rebalancer.cli.main import app
-from rebalancer.cluster.kinds import CLAIM, MIGRATION, SNAPSHOT_KINDS, VMI, VOLUME
+from rebalancer.cluster.kinds import SNAPSHOT_KINDS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -63,12 +63,17 @@ def test_readme_shows_what_the_demo_prints(tmp_path: Path) -> None:
     assert [line for line in shown if line not in printed] == []
 
 
-def test_readme_dumps_every_kind_that_is_read() -> None:
-    found = re.search(r"^kubectl get --all-namespaces .*\n +(\S+)$", README, re.MULTILINE)
+def test_readme_dumps_every_kind_that_a_snapshot_is_made_of() -> None:
+    found = re.search(r"kubectl get --all-namespaces -o json (\S+) >", README)
     assert found
-    short = {"vmi": VMI, "vmim": MIGRATION, "pvc": CLAIM, "pv": VOLUME}
-    named = {short[word].plural if word in short else word for word in found[1].split(",")}
-    assert named == {kind.plural for kind in SNAPSHOT_KINDS}
+    long = {
+        "vmi": "virtualmachineinstances",
+        "vmim": "virtualmachineinstancemigrations",
+        "pvc": "persistentvolumeclaims",
+        "pv": "persistentvolumes",
+    }
+    dumped = {long.get(name, name) for name in found[1].split(",")}
+    assert dumped == {kind.plural for kind in SNAPSHOT_KINDS}
 
 
 def test_every_dependency_has_its_reason() -> None:

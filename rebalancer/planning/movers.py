@@ -232,8 +232,10 @@ def placement_signature(pod: Pod, state: ClusterState) -> tuple[object, ...]:
 
 
 def _besides_selector(pod: Pod, state: ClusterState) -> tuple[object, ...]:
-    """Labels only count as far as rules look at them; they hold the VM's own uid besides."""
-    looks_at_labels = pod.pod_affinity or pod.topology_spread
+    """Namespace and labels only count as far as rules look at them; labels hold the VM's own uid,
+    and terms name their namespaces themselves.
+    """
+    looks_at_itself = pod.pod_affinity or pod.topology_spread
     return (
         pod.node_affinity,
         pod.tolerations,
@@ -241,8 +243,7 @@ def _besides_selector(pod: Pod, state: ClusterState) -> tuple[object, ...]:
         pod.pod_anti_affinity,
         pod.topology_spread,
         pod.host_ports,
-        pod.namespace,
-        tuple(sorted(pod.labels.items())) if looks_at_labels else (),
+        (pod.namespace, *sorted(pod.labels.items())) if looks_at_itself else (),
         barring_terms(pod, state),
         claim_problems(pod, state),
         tuple(_reachability(each, state) for each in claimed_volumes(pod, state.snapshot)),

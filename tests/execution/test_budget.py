@@ -84,6 +84,38 @@ def test_arrivals_at_one_target_are_limited_although_kubevirt_does_not_limit_the
     assert refusal(budget, vm("x", on="n1"), arriving) == "1 of 1 migrations are going to n2"
 
 
+@pytest.mark.parametrize(
+    ("outbound", "may_start"),
+    [(2, ["n2", "n2"]), (1, ["n2"]), (3, ["n1", "n2"])],
+    ids=[
+        "kubevirt/kubevirt#8701",
+        "kubernetes-sigs/cluster-api-provider-kubevirt#392",
+        "three may leave a node, and four migrate",
+    ],
+)
+def test_a_node_whose_limit_is_reached_keeps_no_other_from_starting(
+    outbound: int, may_start: list[str]
+) -> None:
+    """Two are leaving n1 already, by whomever; the next from there come first in the plan."""
+    foreign = [migrating(vm(f"foreign-{i}", on="n1"), to="n3") for i in range(2)]
+    waiting = [move(f"a{i}", "n1", "n3") for i in range(8)]
+    waiting += [move(f"b{i}", "n2", "n3") for i in range(3)]
+    limits = MigrationConfiguration(
+        parallel_migrations_per_cluster=4 if outbound > 1 else 5,
+        parallel_outbound_migrations_per_node=outbound,
+    )
+    vms = [vm(each.vmi.name, on=each.source) for each in waiting]
+    budget = Budget(
+        BudgetPolicy(max_inbound_per_node=10, max_outbound_per_node=None),
+        cluster(*NODES, *foreign, *vms, limits),
+    )
+    started: list[Move] = []
+    for each in waiting:
+        if budget.refusal(each, started) is None:
+            started.append(each)
+    assert [each.source for each in started] == may_start
+
+
 def quota(**memory: int) -> ResourceQuota:
     gibibytes = {key: gib * 2**30 for key, gib in memory.items()}
     return ResourceQuota(

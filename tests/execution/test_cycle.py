@@ -373,7 +373,7 @@ def clusters(draw: st.DrawFn) -> SimulatedCluster:
     return simulate(*things)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(clusters())
 def test_a_cycle_never_overfills_a_node_and_the_one_after_it_moves_nothing(
     simulated: SimulatedCluster,

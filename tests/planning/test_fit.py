@@ -48,7 +48,7 @@ def _fits_before_any_move(problem: FitProblem) -> bool:
     return bool((problem.landing & problem.fits(problem.request, problem.headroom)).any())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(fit_problems())
 def test_a_proven_plan_costs_what_exhaustive_search_finds(problem: FitProblem) -> None:
     if _fits_before_any_move(problem):
@@ -66,7 +66,7 @@ def test_a_proven_plan_costs_what_exhaustive_search_finds(problem: FitProblem) -
         assert outcome.solution.cost == expected
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(fit_problems(), st.randoms(use_true_random=False))
 def test_no_node_is_overfilled_however_long_each_move_takes(
     problem: FitProblem, random: Random

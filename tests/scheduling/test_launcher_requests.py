@@ -56,6 +56,16 @@ def test_guest_memory_in_huge_pages_is_asked_for_as_pages() -> None:
     assert asked["memory"] == 236 * MIB
 
 
+def test_what_a_network_or_a_device_asks_for_is_asked_for_again() -> None:
+    """virt-controller takes it from the NetworkAttachmentDefinition, and the first pod has it."""
+    network = {"intel.com/sriov_netdevice": "2"}
+    compute = amounts({"memory": "1Gi", "cpu": "100m", **network})
+    source = pod(
+        "a", on="n1", memory="1Gi", resources=network, launcher_containers={"compute": compute}
+    )
+    assert target_requests(source, PLAIN, DEFAULTS)["intel.com/sriov_netdevice"] == 2
+
+
 @given(SPECS, st.integers(1, 64 * 1024), st.booleans())
 def test_a_second_pod_never_asks_for_less_than_the_first_gives_back(
     spec: LauncherSpec, memory_mib: int, knows_compute: bool

@@ -21,6 +21,7 @@ from rebalancer.model.objects import (
     Requirement,
     ResourceQuota,
     Taint,
+    Toleration,
 )
 from rebalancer.model.plan import Verdict
 from rebalancer.model.snapshot import Snapshot
@@ -203,6 +204,17 @@ def near(name: str, *, of: str) -> dict[str, Any]:
     return {"labels": {"vm": name}, "pod_affinity": (term,)}
 
 
+def tied_to_each_other(*, other_node: str = "12Gi") -> Snapshot:
+    """p needs all of n1, and neither a nor b may be without the other."""
+    return cluster(
+        node("n1", memory="12Gi", labels={"landing": "true"}),
+        node("n2", memory=other_node),
+        vm("a", on="n1", memory="6Gi", **near("a", of="b")),
+        vm("b", on="n1", memory="6Gi", **near("b", of="a")),
+        pending_vm("p", "12Gi", node_selector={"landing": "true"}),
+    )
+
+
 # R18
 
 VM_LIMIT = 17405661185
@@ -303,6 +315,22 @@ def plugged_in(**vmi: Any) -> Snapshot:
             vmi={"launcher": launcher, "guest_memory_bytes": GIB, **vmi},
         ),
         pending_vm("p", "1.5Gi", node_selector={"landing": "true"}),
+    )
+
+
+# R27
+
+CORDON = "node.kubernetes.io/unschedulable"
+
+
+def cordoned(*, pending: str, tolerated: bool = False) -> Snapshot:
+    """n1 is cordoned, and q on it could go to n2, which is where p fits if it is small."""
+    tolerations = (Toleration(CORDON, "Exists"),) if tolerated else ()
+    return cluster(
+        node("n1", memory="10Gi", is_unschedulable=True, taints=(Taint(CORDON, "NoSchedule"),)),
+        node("n2", memory="6Gi"),
+        q(),
+        pending_vm("p", pending, tolerations=tolerations),
     )
 
 
@@ -459,6 +487,14 @@ CASES = {
         PLANNED,
         "a->n2",
     ),
+    "R17 two that are tied to each other stay": Case(
+        tied_to_each_other,
+        {"p": Verdict.UNPROVEN},
+        says=("a: no other node takes it now", "b: no other node takes it now"),
+    ),
+    "R17 no affinity makes up for room": Case(
+        lambda: tied_to_each_other(other_node="5Gi"), IMPOSSIBLE, says=("memory: needs 6",)
+    ),
     "R18 harvester/harvester#3124 a quota that the second pod would exceed": Case(
         lambda: under_quota(FULL_OF_MEMORY), PLANNED, "q->n2"
     ),
@@ -501,6 +537,13 @@ CASES = {
     "R24 kubevirt/kubevirt#14622 volumes that change": Case(
         lambda: beside_q(vmi={"pending_changes": ("VolumesChange",)}), PLANNED, "q->n2"
     ),
+    "R27 kubevirt/hyperconverged-cluster-operator#823 a cordon moves nothing": Case(
+        lambda: cordoned(pending="6Gi"), {"p": Verdict.FITS}
+    ),
+    "R27 what is cordoned is no target": Case(
+        lambda: cordoned(pending="8Gi"), IMPOSSIBLE, says=("node is cordoned",)
+    ),
+    "R27 but may be left": Case(lambda: cordoned(pending="8Gi", tolerated=True), PLANNED, "q->n2"),
     "R28 kubevirt/kubevirt#9585 a drain that was called off": Case(
         evacuating_with_migrations, PLANNED, "q->n2"
     ),
