@@ -141,6 +141,11 @@ def test_whatever_is_answered_becomes_one_short_printable_line(answer: str, pref
     assert str(refusal(400, prefix + answer)).isprintable()
 
 
+def test_control_characters_are_told_as_escapes() -> None:
+    found = refusal(400, "\x1b]0;owned\x07\tno\r\n  more\u202e")
+    assert str(found) == r"HTTP 400: \x1b]0;owned\x07 no more\u202e"
+
+
 def test_a_long_answer_is_cut() -> None:
     found = refusal(400, DENIED + "Cannot migrate VMI, Reason: R, Message: " + "x\x1b[2J\n" * 10**6)
     assert found.code == "not-live-migratable"
