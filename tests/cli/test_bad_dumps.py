@@ -200,7 +200,7 @@ def places(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
             yield from places(inner, (*above, key))
 
 
-STRANGE = st.sampled_from(
+STRANGE: st.SearchStrategy[Any] = st.sampled_from(
     [None, True, -1, 0, 2**70, 1.5, "", "x", "-1Gi", "9e99", "\x1b[2J", "{0}", [], [None], {}]
 )
 
