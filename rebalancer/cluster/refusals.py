@@ -85,6 +85,12 @@ _KINDS = (
         " ResourceQuota {quota}",
     ),
     _Kind(
+        "namespace-terminating",
+        re.compile(r"unable to create new content in namespace \S+ because it is being terminated"),
+        "namespace {namespace} is being deleted, and the VM with it; once it has gone, the plan is"
+        " made without it",
+    ),
+    _Kind(
         "webhook-denied",
         re.compile(r'admission webhook "(?P<webhook>[^"]*)" denied the request(?P<why>.*)'),
         "webhook {webhook} denied the request{why}; ask whoever runs that webhook",

@@ -86,6 +86,13 @@ RECORDED = [
         "ResourceQuota few, requested: count/",
     ),
     (
+        403,
+        'virtualmachineinstancemigrations.kubevirt.io "m" is forbidden: unable to create new'
+        " content in namespace shop because it is being terminated",
+        "namespace-terminating",
+        "namespace shop is being deleted, and the VM with it",
+    ),
+    (
         422,
         DENIED + "MigrationPriorityQueue feature gate is not enabled in kubevirt resource",
         "webhook-denied",
