@@ -85,6 +85,12 @@ _KINDS = (
         " ResourceQuota {quota}",
     ),
     _Kind(
+        "namespace-terminating",
+        re.compile(r"unable to create new content in namespace \S+ because it is being terminated"),
+        "namespace {namespace} is being deleted, and the VM with it; once it has gone, the plan is"
+        " made without it",
+    ),
+    _Kind(
         "webhook-denied",
         re.compile(r'admission webhook "(?P<webhook>[^"]*)" denied the request(?P<why>.*)'),
         "webhook {webhook} denied the request{why}; ask whoever runs that webhook",
@@ -106,7 +112,7 @@ def migration_refusal(status: int, answer: str, vmi: ObjectKey) -> RefusedError 
 
 
 def _clean(answer: str) -> str:
-    """One line of printable characters, not longer than a reader bears."""
-    printable = "".join(c if c.isprintable() else " " for c in answer[: 2 * _LONGEST_ANSWER])
-    line = " ".join(printable.split())
+    """One line, control characters as escapes, not longer than a reader bears."""
+    words = " ".join(answer[: 2 * _LONGEST_ANSWER].split())
+    line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in words)
     return line if len(line) <= _LONGEST_ANSWER else f"{line[:_LONGEST_ANSWER]}..."

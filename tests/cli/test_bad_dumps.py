@@ -1,4 +1,4 @@
-"""`rebalancer plan --from` what is no good dump: a clear error or a named refusal, no traceback."""
+"""`--from` what is no good dump: a clear error or a named refusal, never a traceback."""
 
 import copy
 import io
@@ -63,6 +63,12 @@ def add_a_smaller_n1(dump: wire.Json) -> None:
     dump["items"].append(second)
 
 
+def copy_db_as_web(dump: wire.Json) -> None:
+    second = copy.deepcopy(item(dump, "VirtualMachineInstance", "db"))
+    second["metadata"]["name"] = "web"
+    dump["items"].append(second)
+
+
 def annotate(kind: str, name: str, key: str, value: str) -> Change:
     return lambda dump: item(dump, kind, name)["metadata"].update(annotations={key: value})
 
@@ -88,7 +94,15 @@ class TestRefusedDumps:
                 ask_memory(""),
                 "Pod shop/virt-launcher-db: container compute.resources.requests.memory: '' is",
             ),
+            (ask_memory("9" * 900), f"memory: '{'9' * 80}'… is larger than a quantity can be"),
+            (ask_memory("9" * 10_000), f"memory: '{'9' * 80}'… is not a quantity"),
+            (ask_memory(int("9" * 4000)), "container compute.resources.requests"),
+            (lambda dump: launcher(dump).pop("status"), "virt-launcher-db: status.phase: is miss"),
             (add_a_smaller_n1, "Node n1 is there twice, and differs: in "),
+            (
+                copy_db_as_web,
+                "shop/web: metadata.uid: db-uid is that of VirtualMachineInstance shop/db as well",
+            ),
             (label_n1("zone=a"), 'Node n1: metadata.labels: "zone=a": expected'),
             (label_n1({"zone": 5}), "Node n1: metadata.labels[zone]: 5: expected"),
         ],
@@ -205,7 +219,7 @@ def broken_dumps(draw: st.DrawFn) -> tuple[str, bytes]:
         if draw(st.booleans()):
             del holder[last]
         else:
-            holder[last] = draw(STRANGE)
+            holder[last] = copy.deepcopy(draw(STRANGE))  # it may be broken in turn
         if not dump:
             break
     suffix = draw(st.sampled_from([".json", ".yaml"]))
@@ -215,11 +229,11 @@ def broken_dumps(draw: st.DrawFn) -> tuple[str, bytes]:
     return suffix, content
 
 
-def plan(file: Path) -> Finished:
+def run(*arguments: str) -> Finished:
     out, err = io.StringIO(), io.StringIO()
     clean = {name: value for name, value in os.environ.items() if name not in outside_variables()}
     with (
-        mock.patch.object(sys, "argv", ["rebalancer", "plan", "--from", str(file)]),
+        mock.patch.object(sys, "argv", ["rebalancer", *arguments]),
         mock.patch.dict(os.environ, clean, clear=True),
         redirect_stdout(out),
         redirect_stderr(err),
@@ -232,15 +246,18 @@ def plan(file: Path) -> Finished:
 
 
 @settings(max_examples=60, deadline=None)
-@given(broken=broken_dumps())
-def test_whatever_has_happened_to_a_dump_there_is_a_plan_or_an_error(
-    broken: tuple[str, bytes],
+@given(
+    command=st.sampled_from([("plan",), ("explain", "big"), ("explain", "node", "n1")]),
+    broken=broken_dumps(),
+)
+def test_whatever_has_happened_to_a_dump_there_is_an_answer_or_an_error(
+    command: tuple[str, ...], broken: tuple[str, bytes]
 ) -> None:
     suffix, content = broken
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, f"dump{suffix}")
         file.write_bytes(content)
-        done = plan(file)
+        done = run(*command, "--from", str(file))
     if done.code == 0:
         assert done.stderr == ""
     else:

@@ -86,6 +86,13 @@ RECORDED = [
         "ResourceQuota few, requested: count/",
     ),
     (
+        403,
+        'virtualmachineinstancemigrations.kubevirt.io "m" is forbidden: unable to create new'
+        " content in namespace shop because it is being terminated",
+        "namespace-terminating",
+        "namespace shop is being deleted, and the VM with it",
+    ),
+    (
         422,
         DENIED + "MigrationPriorityQueue feature gate is not enabled in kubevirt resource",
         "webhook-denied",
@@ -139,6 +146,11 @@ def test_words_in_braces_stay_as_they_are() -> None:
 )
 def test_whatever_is_answered_becomes_one_short_printable_line(answer: str, prefix: str) -> None:
     assert str(refusal(400, prefix + answer)).isprintable()
+
+
+def test_control_characters_are_told_as_escapes() -> None:
+    found = refusal(400, "\x1b]0;owned\x07\tno\r\n  more\u202e")
+    assert str(found) == r"HTTP 400: \x1b]0;owned\x07 no more\u202e"
 
 
 def test_a_long_answer_is_cut() -> None:

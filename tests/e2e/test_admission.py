@@ -228,6 +228,26 @@ class TestTheNamespace:
         assert "ResourceQuota no-migrations, requested: count/" in done.stderr
         assert migrations(api) == []
 
+    def test_a_namespace_that_is_being_deleted_is_named(
+        self, empty_cluster: ControlPlane, api: Api
+    ) -> None:
+        api.create(path_of("namespaces"), {"metadata": {"name": "leaving"}})
+        anchor = {"metadata": {"name": "anchor", "finalizers": ["rebalancer.test/stay"]}}
+        api.create(path_of("configmaps", "leaving"), anchor)
+        api.delete(path_of("namespaces", name="leaving"))
+        cluster = LiveCluster(
+            ProductApi(load_config(empty_cluster.kubeconfig(), None)), "default", "test"
+        )
+        try:
+            with pytest.raises(RefusedError, match="namespace leaving is being dele") as refused:
+                cluster.create_migration(
+                    MigrationRequest("m", ObjectKey("leaving", "vm"), "n1", {}, {})
+                )
+        finally:
+            free = {"metadata": {"finalizers": None}}
+            api.patch(path_of("configmaps", "leaving", "anchor"), free)
+        assert refused.value.code == "namespace-terminating"
+
 
 class TestThroughOurClient:
     """What our own checks and manifests never let come to the webhooks."""
