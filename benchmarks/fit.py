@@ -11,7 +11,6 @@ from benchmarks.replay import replay
 from benchmarks.report import duration, heading, machine, percentile, row
 from rebalancer.planning.fit import solve_fit
 from rebalancer.planning.problem import Outcome
-from rebalancer.planning.search import search_direct
 
 _HEADINGS = (
     "shape",
@@ -19,7 +18,6 @@ _HEADINGS = (
     "mode",
     "clusters",
     "proven",
-    "by direct search",
     "within {limit}",
     "median",
     "p95",
@@ -36,7 +34,6 @@ class Run(NamedTuple):
 
     recipe: Recipe
     outcome: Outcome
-    is_direct: bool
     core_seconds: float
     peak_bytes: int
 
@@ -57,8 +54,7 @@ def run(recipe: Recipe, work_limit: float) -> Run | None:
     outcome = measured.value
     if outcome.solution is not None:
         replay(problem, outcome.solution.moves, outcome.solution.node)
-    is_direct = search_direct(problem).is_proven
-    return Run(recipe, outcome, is_direct, measured.core_seconds, measured.peak_bytes)
+    return Run(recipe, outcome, measured.core_seconds, measured.peak_bytes)
 
 
 def _cells(runs: Sequence[Run], within_seconds: float) -> Iterator[object]:
@@ -69,7 +65,6 @@ def _cells(runs: Sequence[Run], within_seconds: float) -> Iterator[object]:
     quick = [run for run in proven if run.core_seconds <= within_seconds]
     yield from (recipe.shape, f"{recipe.fill:.2f}", recipe.mode, len(runs))
     yield _share(len(proven), len(runs))
-    yield _share(sum(run.is_direct for run in runs), len(runs))
     yield _share(len(quick), len(runs))
     yield duration(percentile(seconds, 0.5))
     yield duration(percentile(seconds, 0.95))
