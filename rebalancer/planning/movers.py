@@ -1,5 +1,6 @@
 """From a snapshot to the arrays of a fit problem, and back from its solution to moves."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -176,29 +177,39 @@ def to_moves(
 ) -> tuple[Move, ...]:
     """The planner's pairs as moves, each waiting for those that free its room."""
     snapshot = movers.state.snapshot
-    ids = [str(movers.movers[mover].vmi.key) for mover, _ in solution]
+    steps = problem.steps(solution)
+    ids = _move_ids([movers.movers[step.mover] for step in steps])
     moves = []
-    for (index, target), move_id, waits in zip(
-        solution, ids, dependencies(problem, solution), strict=True
-    ):
-        mover = movers.movers[index]
+    for step, move_id, waits in zip(steps, ids, dependencies(problem, solution), strict=True):
+        mover = movers.movers[step.mover]
         size_bytes = costs.bytes_to_copy(mover.vmi, mover.target_pod)
         moves.append(
             Move(
                 id=move_id,
                 vmi=mover.vmi.key,
                 vmi_uid=mover.vmi.uid,
-                source=movers.state.nodes[mover.source].name,
-                target=movers.state.nodes[target].name,
+                source=movers.state.nodes[step.source].name,
+                target=movers.state.nodes[step.target].name,
                 bytes=size_bytes,
                 seconds=costs.copy_seconds(
                     size_bytes, snapshot.migration_configuration, context.cost
                 ),
-                cost=costs.with_target_charge(mover.cost, mover.rules.charge[target]),
+                cost=costs.with_target_charge(mover.cost, mover.rules.charge[step.target]),
                 after=tuple(ids[wait] for wait in waits),
             )
         )
     return tuple(moves)
+
+
+def _move_ids(moved: Sequence[Mover]) -> list[str]:
+    """The VM's name; from its second move on with the number of the move."""
+    ids: list[str] = []
+    count = Counter[str]()
+    for mover in moved:
+        name = str(mover.vmi.key)
+        count[name] += 1
+        ids.append(name if count[name] == 1 else f"{name}#{count[name]}")
+    return ids
 
 
 def _rows(amounts: Sequence[Amounts], resources: Sequence[str]) -> IntArray:

@@ -174,9 +174,7 @@ class _Search:
 
     def _is_done(self, state: _State, headroom: IntArray) -> bool:
         is_settled = not state.waiting and not state.aside
-        return is_settled and bool(
-            self.problem.fits(self.problem.request, headroom[self.landing])
-        )
+        return is_settled and bool(self.problem.fits(self.problem.request, headroom[self.landing]))
 
     def _expand(
         self, least: float, stage: _Stage, state: _State, moves: Moves, headroom: IntArray
@@ -211,18 +209,26 @@ class _Search:
                     continue
                 left = dict(state.left)
                 left[kind, target] = count - 1
-                yield mover, target, state._replace(
-                    waiting=state.waiting - {mover},
-                    aside=state.aside - {(mover, place)},
-                    left=frozenset((slot, n) for slot, n in left.items() if n),
-                    vacated=-1,
+                yield (
+                    mover,
+                    target,
+                    state._replace(
+                        waiting=state.waiting - {mover},
+                        aside=state.aside - {(mover, place)},
+                        left=frozenset((slot, n) for slot, n in left.items() if n),
+                        vacated=-1,
+                    ),
                 )
         for mover, place in sorted(state.aside):
             if mover not in self.leaving:
-                yield mover, self._home(mover), state._replace(
-                    aside=state.aside - {(mover, place)},
-                    returned=state.returned | {mover},
-                    vacated=-1,
+                yield (
+                    mover,
+                    self._home(mover),
+                    state._replace(
+                        aside=state.aside - {(mover, place)},
+                        returned=state.returned | {mover},
+                        vacated=-1,
+                    ),
                 )
 
     def _detours(
@@ -246,10 +252,15 @@ class _Search:
                 extra = int(self.problem.mover_cost[mover]) + self._charge(mover, spot)
                 if comes_back and mover not in aside:
                     extra += int(self.problem.mover_cost[mover]) + self._charge(mover, home)
-                yield extra, mover, spot, state._replace(
-                    aside=(state.aside - {(mover, place)}) | {(mover, spot)},
-                    returned=state.returned - {mover},
-                    vacated=place,
+                yield (
+                    extra,
+                    mover,
+                    spot,
+                    state._replace(
+                        aside=(state.aside - {(mover, place)}) | {(mover, spot)},
+                        returned=state.returned - {mover},
+                        vacated=place,
+                    ),
                 )
 
     def _awaited(self, state: _State) -> set[int]:
@@ -257,9 +268,7 @@ class _Search:
         nodes = {node for (_, node), _ in state.left}
         return nodes | {self._home(i) for i, _ in state.aside if i not in self.leaving}
 
-    def _movers_at(
-        self, awaited: set[int], stage: _Stage, aside: dict[int, int]
-    ) -> Iterable[int]:
+    def _movers_at(self, awaited: set[int], stage: _Stage, aside: dict[int, int]) -> Iterable[int]:
         for mover in range(self.problem.mover_count):
             is_awaited = aside.get(mover, self._home(mover)) in awaited
             if is_awaited == (stage is _Stage.MAKING_WAY):

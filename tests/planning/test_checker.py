@@ -1,5 +1,7 @@
 """The checker refuses what would break a rule, whoever planned it."""
 
+from msgspec.structs import replace
+
 from rebalancer.model.plan import Cost, Goal, Move, Subject, Verdict
 from rebalancer.planning.checker import violations
 from tests.builders import cluster, key, node, pending_vm, pod, vm
@@ -9,6 +11,10 @@ SUBJECT = Subject("VirtualMachineInstance", "default", "p", "vmi-p")
 
 def move(name: str, source: str, target: str, after: tuple[str, ...] = ()) -> Move:
     return Move(name, key(name), f"vmi-{name}", source, target, 1, 1.0, Cost({}), after)
+
+
+def again(second: Move) -> Move:
+    return replace(second, id=f"{second.id}#2")
 
 
 def goal(on: str, *move_ids: str) -> Goal:
@@ -48,14 +54,24 @@ def test_a_goal_that_would_still_not_fit_is_named_in_numbers() -> None:
     assert "default/p would still not fit on n2: memory: needs" in problem
 
 
-def test_a_vm_is_moved_from_where_it_is_and_only_once() -> None:
-    problems = violations(
-        SNAPSHOT, [], [move("a", "n2", "n1"), move("b", "n2", "n1"), move("b", "n2", "n1")]
-    )
-    assert problems == [
-        "default/a does not run on n2 with one launcher pod",
-        "default/b is moved twice",
+def test_a_vm_is_moved_from_where_it_is() -> None:
+    moves = [
+        move("a", "n2", "n1"),
+        move("b", "n2", "n1"),
+        again(move("b", "n2", "n1", after=("b",))),
+        move("c", "n2", "n1"),
+        again(move("c", "n1", "n2")),
     ]
+    assert violations(SNAPSHOT, [], moves) == [
+        "default/a does not run on n2 with one launcher pod",
+        "default/b is moved twice, to n1 and then from n2",
+        "default/c goes on from n1 without waiting until it is there",
+    ]
+
+
+def test_no_two_moves_have_one_id() -> None:
+    problems = violations(SNAPSHOT, [], [move("b", "n2", "n1"), move("b", "n1", "n2", ("b",))])
+    assert problems == ["two moves have the id b"]
 
 
 def test_a_node_held_for_one_goal_takes_no_move_of_another() -> None:
