@@ -70,6 +70,7 @@ class Plan(Strict):
     snapshot: Read
     goals: list[Goal]
     moves: list[Move]
+    estimated_seconds: float
     refused: list[Refusal]
 
 
