@@ -67,6 +67,10 @@ NEVER = 2**40
 """Stands for infinite in whole numbers; more than any plan costs, and small enough to add up."""
 
 
+_MAX_UNDOMINATED = 512
+"""Sets of movers that are told apart by what they give, where sizes are many; a guess."""
+
+
 class FractionalCover:
     """Movers by node, cheapest per unit of one resource first, to answer for any lack at once."""
 
@@ -98,6 +102,7 @@ def _unbounded_cover(gain: IntArray, cost: IntArray, lack: IntArray, max_moves: 
     if not len(gain) or not len(lack):
         return np.full(len(lack), INFINITE)
     most = int(lack.max())
+    coarse = most // _MAX_UNDOMINATED + 1
     sizes, prices = _undominated(np.minimum(gain, most), cost)
     given, spent = np.zeros(1, np.int64), np.zeros(1, np.int64)
     for _ in range(max_moves):
@@ -107,6 +112,9 @@ def _unbounded_cover(gain: IntArray, cost: IntArray, lack: IntArray, max_moves: 
             np.minimum(np.concatenate([given, (given[:, None] + sizes).ravel()]), most),
             np.concatenate([spent, (spent[:, None] + prices).ravel()]),
         )
+        if len(given) > _MAX_UNDOMINATED:
+            # Counted as a little more than it is, a set still costs no less than the bound says.
+            given, spent = _undominated(-(-given // coarse) * coarse, spent)
         if np.array_equal(given, before[0]) and np.array_equal(spent, before[1]):
             break
     index = np.searchsorted(given, lack, side="left")

@@ -140,6 +140,9 @@ def fit_problem(
         ],
         np.bool_,
     ).reshape(shape)
+    for rules, home in zip(movers.classes, _homes(movers), strict=True):
+        if home is not None:
+            allowed[rules.number, home] = rules.allowed_wherever_pods_are[home]
     charge = np.array(
         [_milliseconds(seconds) for rules in movers.classes for seconds in rules.charge], np.int64
     ).reshape(shape)
@@ -161,6 +164,18 @@ def fit_problem(
         charge=charge,
         max_moves=context.planning.max_moves_per_goal,
     )
+
+
+def _homes(movers: Movers) -> list[int | None]:
+    """For each class the node that all its movers are on, if it is one.
+
+    A VM may keep others like itself off its node, such as one that KubeVirt has migrated before.
+    That does not bar it from coming back.
+    """
+    nodes: list[set[int]] = [set() for _ in movers.classes]
+    for mover in movers.movers:
+        nodes[mover.rules.number].add(mover.source)
+    return [next(iter(each)) if len(each) == 1 else None for each in nodes]
 
 
 def resources_in_play(pending: Feasibility, movers: Movers) -> list[str]:
