@@ -12,6 +12,7 @@ from rebalancer.model.keys import GOAL_UID
 from rebalancer.model.objects import ObjectKey
 from rebalancer.model.plan import Goal, Move
 from rebalancer.model.snapshot import Snapshot
+from rebalancer.planning.timetable import start_order
 from rebalancer.scheduling.migration_deadline import is_overdue
 
 _tracer = trace.get_tracer("rebalancer")
@@ -43,13 +44,14 @@ class GoalRun:
         return ObjectKey(self.goal.subject.namespace, self.goal.subject.name)
 
     def ready_moves(self) -> list[MoveRun]:
-        """Moves that have not started although all that they wait for has succeeded."""
+        """Moves that have not started although all that they wait for has succeeded, the most
+        urgent first.
+        """
         done = {run.move.id for run in self.moves if run.state is State.SUCCEEDED}
-        return [
-            run
-            for run in self.moves
-            if run.state is State.WAITING and done.issuperset(run.move.after)
-        ]
+        waiting = {run.move.id: run for run in self.moves if run.state is State.WAITING}
+        unstarted = [run.move for run in waiting.values()]
+        ready = [move for move in unstarted if done.issuperset(move.after)]
+        return [waiting[move.id] for move in start_order(ready, unstarted)]
 
     def drop(self, why: str, *, is_pointless: bool = False) -> None:
         """`is_pointless`: what it is dropped for would bar any other plan in this cycle as well."""

@@ -67,6 +67,10 @@ NEVER = 2**40
 """Stands for infinite in whole numbers; more than any plan costs, and small enough to add up."""
 
 
+_MAX_UNDOMINATED = 512
+"""Sets of movers that are told apart by what they give, where sizes are many; a guess."""
+
+
 class FractionalCover:
     """Movers by node, cheapest per unit of one resource first, to answer for any lack at once."""
 

@@ -77,6 +77,7 @@ class Plan(Strict):
     snapshot: Read
     goals: list[Goal]
     moves: list[Move]
+    estimated_seconds: float
     refused: list[Refusal]
 
 
