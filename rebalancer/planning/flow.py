@@ -14,7 +14,7 @@ from collections.abc import Mapping
 import numpy as np
 from ortools.sat.python import cp_model
 
-from rebalancer.planning.ordering import OrderingLimitError, Slot, find_order
+from rebalancer.planning.ordering import LONGEST_SEARCH, OrderingLimitError, Slot, find_order
 from rebalancer.planning.problem import INFINITE, FitProblem, Moves, Outcome, Solution
 from rebalancer.scheduling.state import IntArray
 
@@ -177,6 +177,7 @@ def solve_flow(
             moves = model.order(left, arrived, node, best.cost if best else INFINITE)
         except OrderingLimitError as error:
             detour_bound, gave_up = min(detour_bound, error.bound), str(error)
+            work_limit -= LONGEST_SEARCH
         if moves is not None:
             best = Solution(node, moves, problem.cost(moves))
         if moves is None or best is None or best.cost > solver.objective_value:
