@@ -12,6 +12,7 @@ import pytest
 
 from rebalancer.cli import exit_codes
 from rebalancer.cli.main import app
+from rebalancer.cluster.kinds import SNAPSHOT_KINDS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -60,6 +61,19 @@ def test_readme_shows_what_the_demo_prints(tmp_path: Path) -> None:
     printed = demo.stdout.splitlines()
     shown = [line for line in found[1].splitlines() if line not in {"", "..."}]
     assert [line for line in shown if line not in printed] == []
+
+
+def test_readme_dumps_every_kind_that_a_snapshot_is_made_of() -> None:
+    found = re.search(r"kubectl get --all-namespaces -o json (\S+) >", README)
+    assert found
+    long = {
+        "vmi": "virtualmachineinstances",
+        "vmim": "virtualmachineinstancemigrations",
+        "pvc": "persistentvolumeclaims",
+        "pv": "persistentvolumes",
+    }
+    dumped = {long.get(name, name) for name in found[1].split(",")}
+    assert dumped == {kind.plural for kind in SNAPSHOT_KINDS}
 
 
 def test_every_dependency_has_its_reason() -> None:

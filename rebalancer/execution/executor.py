@@ -204,8 +204,8 @@ class _Execution:
         try:
             self.tools.cluster.create_migration(request)
         except RefusedError as error:
-            run.refused(f"migration {request.name} was refused: {error}")
-            goal.drop(run.message)
+            run.refused(request.name, error)
+            goal.drop(run.message, is_pointless=error.concerns_all)
             self._tell("refused", str(run.move.vmi), run.message)
             return
         except ConflictError:

@@ -3,10 +3,12 @@
 HOSTNAME = "kubernetes.io/hostname"
 ARCHITECTURE = "kubernetes.io/arch"
 
+ZONE = "topology.kubernetes.io/zone"
+
 TOPOLOGY_LABELS = {
-    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/zone": ZONE,
     "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
-    "topology.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    ZONE: ZONE,
     "topology.kubernetes.io/region": "topology.kubernetes.io/region",
 }
 """Zone and region labels of volumes and nodes, and what each is called today."""
@@ -35,3 +37,6 @@ GOAL_UID = "rebalancer/goal-uid"
 """On what we create: uid of the VMI that it is for."""
 TRACE_ID = "rebalancer/trace-id"
 """Annotation on a migration: its trace, as 32 hexadecimal digits."""
+
+LONGEST_LABEL_VALUE = 63
+"""Characters; names of objects may have 253."""

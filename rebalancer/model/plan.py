@@ -15,6 +15,7 @@ class Verdict(StrEnum):
     FITS = "fits"
     WAITING = "waiting"
     NOT_ABOUT_ROOM = "not-about-room"
+    NOT_WORTH_IT = "not-worth-it"
     IMPOSSIBLE = "impossible"
     UNPROVEN = "unproven"
 

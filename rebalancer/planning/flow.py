@@ -30,7 +30,7 @@ class _Model:
 
     def __init__(self, problem: FitProblem, nodes: IntArray, cost_limit: float) -> None:
         self.problem = problem
-        self.kinds = problem.kinds()
+        self.kinds = problem.kinds
         self.cp = cp_model.CpModel()
         self.nodes = [int(node) for node in nodes]
         is_in = np.zeros(problem.node_count, np.bool_)

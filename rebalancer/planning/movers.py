@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
+from rebalancer.model.keys import ZONE
 from rebalancer.model.objects import (
     Amounts,
     PersistentVolume,
@@ -54,8 +55,8 @@ class PlacementClass(NamedTuple):
     allowed: BoolArray
     allowed_wherever_pods_are: BoolArray
     """As `allowed`, but without the rules that other moves may change."""
-    charge: tuple[float, ...]
-    """Seconds."""
+    charges: Mapping[str, costs.FloatArray]
+    """Seconds for going to each node, by term of the cost."""
 
 
 class Movers(NamedTuple):
@@ -85,10 +86,13 @@ def find_movers(state: ClusterState, context: PlanningContext) -> Movers:
         target = targets.of(vmi, pod)
         # A VM never goes to its own node anyway, and rules without its uid can be shared.
         placed = _without_term(target, off_its_launchers(vmi))
-        signature = _signature(placed, state)
+        zone = state.nodes[source].labels.get(ZONE)
+        # Of target pods, equal node selectors are one object.
+        signature = zone, id(placed.node_selector), _besides_selector(placed, state)
         if signature not in classes:
-            classes[signature] = _placement_class(len(classes), placed, state, context)
-        cost = costs.base_cost(vmi, target, snapshot.migration_configuration, context.cost)
+            charges = costs.target_charges(placed, state.nodes[source], state, context.cost)
+            classes[signature] = _placement_class(len(classes), placed, charges, state)
+        cost = costs.base_cost(vmi, target, snapshot, context.cost)
         released = released_requests(pod, snapshot)
         movers.append(Mover(vmi, source, target, released, cost, classes[signature]))
     return Movers(
@@ -103,9 +107,7 @@ def refusal_of(
     vmi: VirtualMachineInstance, snapshot: Snapshot, context: PlanningContext
 ) -> Refusal | None:
     """Why the VM must stay, as the cluster, the policy and this cycle have it."""
-    if said := context.avoided.get(vmi.key):
-        return Refusal(vmi.key, "create-refused", f"its migration was refused before: {said}")
-    return refusal(
+    return context.avoided.get(vmi.key) or refusal(
         vmi,
         snapshot,
         failure_backoff_seconds=context.execution.failure_backoff_seconds,
@@ -143,9 +145,10 @@ def fit_problem(
     for rules, home in zip(movers.classes, _homes(movers), strict=True):
         if home is not None:
             allowed[rules.number, home] = rules.allowed_wherever_pods_are[home]
-    charge = np.array(
-        [_milliseconds(seconds) for rules in movers.classes for seconds in rules.charge], np.int64
-    ).reshape(shape)
+    charge = np.zeros(shape, np.int64)
+    for rules in movers.classes:
+        for seconds in rules.charges.values():
+            charge[rules.number] += np.rint(seconds * MILLISECONDS).astype(np.int64)
     landing = pending.allowed_wherever_pods_are if ignores_placement else pending.allowed
     if context.execution.hold.kind is HoldKind.LOCK_POD:
         # The lock pod has a slot of the node from before the first move until after the last.
@@ -209,7 +212,7 @@ def to_moves(
                 seconds=costs.copy_seconds(
                     size_bytes, snapshot.migration_configuration, context.cost
                 ),
-                cost=costs.with_target_charge(mover.cost, mover.rules.charge[step.target]),
+                cost=costs.with_target_charges(mover.cost, mover.rules.charges, step.target),
                 after=tuple(ids[wait] for wait in waits),
             )
         )
@@ -238,34 +241,35 @@ def _without_term(pod: Pod, term: PodAffinityTerm) -> Pod:
 
 
 def _placement_class(
-    number: int, pod: Pod, state: ClusterState, context: PlanningContext
+    number: int, pod: Pod, charges: Mapping[str, costs.FloatArray], state: ClusterState
 ) -> PlacementClass:
     feasibility = evaluate(pod, state)
     return PlacementClass(
         number=number,
         allowed=feasibility.allowed,
         allowed_wherever_pods_are=feasibility.allowed_wherever_pods_are,
-        charge=tuple(costs.target_charge(pod, node, context.cost) for node in state.nodes),
+        charges=charges,
     )
 
 
-def _signature(pod: Pod, state: ClusterState) -> tuple[object, ...]:
-    """Equal for pods that the rules treat alike on every node.
+def placement_signature(pod: Pod, state: ClusterState) -> tuple[object, ...]:
+    """Equal for pods that the rules treat alike on every node."""
+    return tuple(sorted(pod.node_selector.items())), _besides_selector(pod, state)
 
-    Equal node selectors are one object. Labels only count as far as rules look at them; they hold
-    the VM's own uid besides.
+
+def _besides_selector(pod: Pod, state: ClusterState) -> tuple[object, ...]:
+    """Namespace and labels only count as far as rules look at them; labels hold the VM's own uid,
+    and terms name their namespaces themselves.
     """
-    looks_at_labels = pod.pod_affinity or pod.topology_spread
+    looks_at_itself = pod.pod_affinity or pod.topology_spread
     return (
-        id(pod.node_selector),
         pod.node_affinity,
         pod.tolerations,
         pod.pod_affinity,
         pod.pod_anti_affinity,
         pod.topology_spread,
         pod.host_ports,
-        pod.namespace,
-        tuple(sorted(pod.labels.items())) if looks_at_labels else (),
+        (pod.namespace, *sorted(pod.labels.items())) if looks_at_itself else (),
         barring_terms(pod, state),
         claim_problems(pod, state),
         tuple(_reachability(each, state) for each in claimed_volumes(pod, state.snapshot)),

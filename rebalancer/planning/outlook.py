@@ -20,15 +20,18 @@ from rebalancer.scheduling.target_pod import target_pod
 def with_proposal(snapshot: Snapshot, proposal: Proposal) -> Snapshot:
     """Every move is under way, its room taken on both nodes, and the nodes with new room are held.
 
-    What the moves will free counts for nothing, so a later goal's moves never wait for these.
+    What the moves will free counts for nothing, so a later goal's moves never wait for these. A
+    goal that needs no moves has its place as well, where the scheduler is expected to put it.
     """
-    if not proposal.moves:
-        return snapshot
     goal = proposal.goal
+    if not goal.node:
+        return snapshot
     pending = next(
         pod for pod in snapshot.launchers_by_vmi[goal.subject.uid] if pod.node_name is None
     )
     bound = snapshot.with_pod_on(pending, goal.node)
+    if not proposal.moves:
+        return bound
     locks = (
         lock_pod(f"hold-{goal.subject.uid}-{node}", node, admitted)
         for node, admitted in held_nodes(goal, proposal.moves).items()

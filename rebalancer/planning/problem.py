@@ -5,14 +5,16 @@ may be moved elsewhere to make room. Axes: n nodes, m movers, k classes of mover
 the same nodes at the same charge, r resources. Costs are integers (milliseconds).
 """
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from rebalancer.scheduling.state import BoolArray, IntArray
 
 
-class FitProblem(NamedTuple):
+class FitProblem(Struct, frozen=True, eq=False, dict=True):
     request: IntArray
     """(r,)"""
     landing: BoolArray
@@ -43,6 +45,7 @@ class FitProblem(NamedTuple):
     def mover_count(self) -> int:
         return len(self.mover_node)
 
+    @cached_property
     def kinds(self) -> IntArray:
         """(m,) index of each mover's kind: movers of one kind have the same homes, and leave the
         same room behind.

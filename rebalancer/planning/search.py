@@ -9,6 +9,7 @@ import heapq
 from collections.abc import Iterator
 
 import numpy as np
+from msgspec.structs import replace
 
 from rebalancer.planning.bounds import NEVER, FloatArray, chain_prices, clearing_bounds
 from rebalancer.planning.cover import Cover, covers, node_cover
@@ -35,7 +36,7 @@ def search_direct(problem: FitProblem) -> Outcome:
 def movers_with_home(problem: FitProblem) -> BoolArray:
     """(m,) which movers have a node other than their own that would take them now."""
     found = np.zeros(problem.mover_count, np.bool_)
-    kinds = problem.kinds()
+    kinds = problem.kinds
     _, first_of_kind = np.unique(kinds, return_index=True)
     for kind, first in enumerate(first_of_kind):
         members = np.flatnonzero(kinds == kind)
@@ -65,7 +66,7 @@ class _Search:
     def __init__(self, problem: FitProblem, has_home: BoolArray) -> None:
         self.problem = problem
         self.has_home = has_home
-        self.kinds = problem.kinds()
+        self.kinds = problem.kinds
         self.movers = movers_by_node(problem)
         self.chain_cost = int(problem.mover_cost.min())
         self.best: Solution | None = None
@@ -78,7 +79,7 @@ class _Search:
         candidates = []
         for resource in map(int, np.flatnonzero(self.problem.request > 0)):
             prices = chain_prices(self.problem, self.has_home, resource)
-            priced = self.problem._replace(mover_cost=self.problem.mover_cost + prices)
+            priced = replace(self.problem, mover_cost=self.problem.mover_cost + prices)
             candidates.append((priced, clearing_bounds(priced, everybody)))
         return max(candidates, key=lambda candidate: float(candidate[1].min()))
 

@@ -128,8 +128,21 @@ class CostPolicy(Section):
     prefer_no_schedule_seconds: float = Field(
         default=60, ge=0, description="Charge for a target with a PreferNoSchedule taint."
     )
+    other_zone_seconds: float = Field(
+        default=30, ge=0, description="Charge for a target outside the zone that the VM is in."
+    )
     priority_seconds_per_thousand: float = Field(
         default=1, ge=0, description="Charge for each 1000 of a VM's priority above 0."
+    )
+    recent_failure_seconds: float = Field(
+        default=60,
+        ge=0,
+        description="Charge for each migration of the VM that failed within the last day.",
+    )
+    recent_move_seconds: float = Field(
+        default=60,
+        ge=0,
+        description="Charge for a VM that has just been migrated; it falls to 0 within a day.",
     )
 
 

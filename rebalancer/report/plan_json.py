@@ -100,4 +100,5 @@ def _outcome(outcome: GoalOutcome) -> dict[str, Any]:
         "ending": outcome.ending.value,
         "message": outcome.message,
         "migrations": outcome.migrations,
+        "refused": [_refusal(refusal) for refusal in outcome.refused],
     }

@@ -21,6 +21,7 @@ _STYLES = {
     Verdict.FITS: "green",
     Verdict.WAITING: "yellow",
     Verdict.NOT_ABOUT_ROOM: "magenta",
+    Verdict.NOT_WORTH_IT: "magenta",
     Verdict.IMPOSSIBLE: "bold red",
     Verdict.UNPROVEN: "yellow",
 }

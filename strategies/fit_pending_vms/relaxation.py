@@ -121,7 +121,7 @@ def _less_memory(
         middle = (too_few + enough) // 2
         request = problem.request.copy()
         request[memory] -= middle * _GIBIBYTE
-        solution = search_direct(problem._replace(request=request)).solution
+        solution = search_direct(replace(problem, request=request)).solution
         if solution is None:
             too_few = middle
         else:

@@ -2,29 +2,14 @@
 
 from collections.abc import Sequence
 
-from msgspec.structs import replace
-from opentelemetry import trace
-
-from rebalancer.model.objects import Pod
-from rebalancer.model.plan import Goal, Proposal, Reason, Subject, Verdict
+from rebalancer.model.plan import Proposal
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.context import PlanningContext
-from rebalancer.planning.fit import solve_fit
-from rebalancer.planning.movers import MILLISECONDS, Movers, find_movers, fit_problem, to_moves
-from rebalancer.planning.outlook import with_proposal
-from rebalancer.planning.problem import INFINITE, FitProblem, Outcome
-from rebalancer.planning.search import movers_with_home, search_direct
 from rebalancer.policy.model import Section
-from rebalancer.scheduling.feasibility import Feasibility, evaluate
-from rebalancer.scheduling.state import ClusterState
-from rebalancer_strategies.fit_pending_vms import certificate
-from rebalancer_strategies.fit_pending_vms.relaxation import relaxations
 from rebalancer_strategies.fit_pending_vms.settings import FitPendingVMsSettings
-from rebalancer_strategies.fit_pending_vms.triage import pending_launchers, triage
-
-NAME = "FitPendingVMs"
-
-_tracer = trace.get_tracer("rebalancer")
+from rebalancer_strategies.fit_pending_vms.several import propose_all
+from rebalancer_strategies.fit_pending_vms.triage import pending_launchers
+from rebalancer_strategies.fit_pending_vms.view import View
 
 
 def propose(snapshot: Snapshot, settings: Section, context: PlanningContext) -> Sequence[Proposal]:
@@ -34,129 +19,4 @@ def propose(snapshot: Snapshot, settings: Section, context: PlanningContext) -> 
     waits for none that they will free.
     """
     assert isinstance(settings, FitPendingVMsSettings)
-    proposals = []
-    outlook = snapshot
-    for pod in pending_launchers(snapshot):
-        proposal = _propose(pod, outlook, settings, context)
-        if outlook is not snapshot and proposal.goal.verdict in {
-            Verdict.IMPOSSIBLE,
-            Verdict.UNPROVEN,
-        }:
-            proposal = _behind_others(_propose(pod, snapshot, settings, context))
-        proposals.append(proposal)
-        outlook = with_proposal(outlook, proposal)
-    return proposals
-
-
-def _behind_others(alone: Proposal) -> Proposal:
-    """The proposal of a goal that only the goals before it leave no room for."""
-    if alone.goal.verdict is not Verdict.PLANNED:
-        return alone
-    reason = Reason("behind-others", "more important VMs come first; it is planned anew after them")
-    goal = Goal(alone.goal.strategy, alone.goal.subject, Verdict.WAITING, reasons=(reason,))
-    return Proposal(goal)
-
-
-def _propose(
-    pod: Pod, snapshot: Snapshot, settings: FitPendingVMsSettings, context: PlanningContext
-) -> Proposal:
-    state = ClusterState(snapshot)
-    pending = evaluate(pod, state)
-    finding = triage(pod, pending, snapshot, settings)
-    if finding is not None:
-        return Proposal(Goal(NAME, _subject(pod, snapshot), finding[0], reasons=finding[1]))
-    return _plan(pending, find_movers(state, context), context)
-
-
-def _subject(pod: Pod, snapshot: Snapshot) -> Subject:
-    vmi = snapshot.vmi_by_uid.get(pod.vmi_uid or "")
-    name = vmi.name if vmi else pod.name
-    return Subject("VirtualMachineInstance", pod.namespace, name, pod.vmi_uid or "")
-
-
-def _plan(pending: Feasibility, movers: Movers, context: PlanningContext) -> Proposal:
-    problem = fit_problem(pending, movers, context)
-    with _tracer.start_as_current_span("solve") as span:
-        outcome = solve_fit(problem, context.planning.deadline_seconds)
-        span.set_attributes(
-            {
-                "rebalancer.nodes": problem.node_count,
-                "rebalancer.movers": problem.mover_count,
-                "rebalancer.is_proven": outcome.is_proven,
-            }
-        )
-    bound = _bound_wherever_pods_are(outcome, problem, pending, movers, context)
-    goal = Goal(
-        strategy=NAME,
-        subject=_subject(pending.pod, movers.state.snapshot),
-        verdict=Verdict.UNPROVEN,
-        bound=None if bound == INFINITE else bound / MILLISECONDS,
-    )
-    if outcome.solution is not None:
-        moves = to_moves(outcome.solution.moves, problem, movers, context)
-        return Proposal(_planned(goal, outcome, bound, movers), moves)
-    has_home = [bool(flag) for flag in movers_with_home(problem)]
-    headline = certificate.headline(pending, movers, has_home)
-    if bound < INFINITE:
-        why = outcome.gave_up_because or "rules between pods may hide a plan"
-        headline = Reason("not-proven", f"no plan was found, and none is ruled out: {why}")
-    elif longer := _longer_plan(problem, context):
-        headline = longer
-    else:
-        goal = replace(goal, verdict=Verdict.IMPOSSIBLE, proven=True)
-    advice = relaxations(pending, movers, context) if goal.proven else ()
-    reasons = (headline, *advice, *certificate.node_reasons(pending, movers))
-    goal = replace(goal, reasons=reasons)
-    return Proposal(goal, refused=certificate.refusals(pending, movers, has_home))
-
-
-def _bound_wherever_pods_are(
-    outcome: Outcome,
-    problem: FitProblem,
-    pending: Feasibility,
-    movers: Movers,
-    context: PlanningContext,
-) -> float:
-    """The outcome's bound, lowered to one that holds wherever moves put other pods."""
-    relaxed = fit_problem(pending, movers, context, ignores_placement=True)
-    opens_landing = (relaxed.landing != problem.landing).any()
-    if not opens_landing and not (relaxed.allowed & ~problem.allowed).any():
-        return outcome.bound
-    return min(outcome.bound, search_direct(relaxed).bound)
-
-
-def _longer_plan(problem: FitProblem, context: PlanningContext) -> Reason | None:
-    """Whether it may be only the policy's limit on moves that is in the way."""
-    limit = f"planning.maxMovesPerGoal ({problem.max_moves}) allows"
-    # Every VM moved once, and as many detours: longer plans are of no use to anybody.
-    free = problem._replace(max_moves=2 * problem.mover_count)
-    outcome = solve_fit(free, context.planning.deadline_seconds)
-    if outcome.solution is not None:
-        count = len(outcome.solution.moves)
-        return Reason("move-limit", f"a plan of {count} migrations was found, more than {limit}")
-    if not outcome.is_proven:
-        return Reason(
-            "not-proven", f"no plan was found; one of more migrations than {limit} may be"
-        )
-    return None
-
-
-def _planned(goal: Goal, outcome: Outcome, bound: float, movers: Movers) -> Goal:
-    assert outcome.solution is not None
-    solution = outcome.solution
-    is_proven = bound >= solution.cost
-    node = movers.state.nodes[solution.node].name
-    count = len(solution.moves)
-    what = "one migration makes" if count == 1 else f"{count} migrations make"
-    reasons = [Reason("makes-room", f"{what} room", node=node)]
-    if not is_proven:
-        why = outcome.gave_up_because or "rules between pods may hide a cheaper plan"
-        reasons.append(Reason("not-proven", f"a cheaper plan is not ruled out: {why}"))
-    return replace(
-        goal,
-        verdict=Verdict.PLANNED,
-        node=node,
-        cost=solution.cost / MILLISECONDS,
-        proven=is_proven,
-        reasons=tuple(reasons),
-    )
+    return tuple(propose_all(pending_launchers(snapshot), View(snapshot, context), settings))

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from rebalancer.cluster.files import FilesSource
+from rebalancer.cluster.kinds import SNAPSHOT_KINDS
 from rebalancer.cluster.simulated import SimulatedCluster
 from rebalancer.planner import ActiveStrategy, make_plan
 from rebalancer.planning.context import PlanningContext
@@ -14,39 +15,24 @@ from rebalancer.policy.model import Mode
 from rebalancer.report.plan_json import plan_document
 from rebalancer_strategies.fit_pending_vms import STRATEGY
 from rebalancer_strategies.fit_pending_vms.settings import FitPendingVMsSettings
-from tests.controlplane.api import Api, path_of
+from tests.controlplane.api import Api
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.scenario import BIG_VM
 from tests.e2e.command import rebalancer
-
-DUMPED = {
-    "nodes": "Node",
-    "pods": "Pod",
-    "virtualmachineinstances": "VirtualMachineInstance",
-    "virtualmachineinstancemigrations": "VirtualMachineInstanceMigration",
-    "kubevirts": "KubeVirt",
-    "persistentvolumeclaims": "PersistentVolumeClaim",
-    "persistentvolumes": "PersistentVolume",
-    "namespaces": "Namespace",
-}
 
 
 @pytest.fixture
 def dump(pending_vm: ControlPlane, api: Api, tmp_path: Path) -> Path:  # noqa: ARG001
     """What kubectl get -o json would have saved, a file for each kind."""
-    for plural, kind in DUMPED.items():
+    for kind in SNAPSHOT_KINDS:
         # The API leaves out of a list's items what kubectl puts in.
-        version = _api_version(plural)
-        typed = {"apiVersion": version, "kind": kind}
-        items = [{**typed, **item} for item in api.list(path_of(plural))]
+        version = f"{kind.group}/v1" if kind.group else "v1"
+        typed = {"apiVersion": version, "kind": kind.name}
+        items = [{**typed, **item} for item in api.list(kind.path())]
         # A list that names its kind says that there are none; a bare one would say nothing.
-        document = {"apiVersion": version, "kind": f"{kind}List", "items": items}
-        (tmp_path / f"{plural}.json").write_text(json.dumps(document))
+        document = {"apiVersion": version, "kind": f"{kind.name}List", "items": items}
+        (tmp_path / f"{kind.plural}.json").write_text(json.dumps(document))
     return tmp_path
-
-
-def _api_version(plural: str) -> str:
-    return path_of(plural).removeprefix("/apis/").removeprefix("/api/").rsplit("/", 1)[0]
 
 
 def test_the_plan_is_the_same_from_the_api_a_dump_and_the_simulation(

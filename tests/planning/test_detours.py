@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from rebalancer.planning import ordering
 from rebalancer.planning.fit import solve_fit
@@ -106,8 +107,8 @@ def test_a_detour_is_made_where_all_its_moves_cost_less_than_another_vm_that_lea
 
 
 def test_a_plan_of_more_moves_than_allowed_is_none() -> None:
-    assert solve_fit(swap()._replace(max_moves=4), work_limit=5).solution is not None
-    outcome = solve_fit(swap()._replace(max_moves=3), work_limit=5)
+    assert solve_fit(replace(swap(), max_moves=4), work_limit=5).solution is not None
+    outcome = solve_fit(replace(swap(), max_moves=3), work_limit=5)
     assert outcome.solution is None
     assert outcome.is_proven
 

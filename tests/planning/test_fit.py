@@ -5,6 +5,7 @@ from random import Random
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from rebalancer.planning.fit import solve_fit
 from rebalancer.planning.ordering import dependencies
@@ -146,12 +147,12 @@ def test_a_chain_of_two_moves_is_found_and_ordered() -> None:
         charge=np.zeros((2, 3), np.int64),
         max_moves=10,
     )
-    outcome = solve_fit(problem._replace(headroom=np.array([[0], [4], [4]])), work_limit=5)
+    outcome = solve_fit(replace(problem, headroom=np.array([[0], [4], [4]])), work_limit=5)
     assert outcome.solution is not None
     assert outcome.solution.moves == ((1, 2), (0, 1))
     assert outcome.is_proven
     assert dependencies(
-        problem._replace(headroom=np.array([[0], [4], [4]])), outcome.solution.moves
+        replace(problem, headroom=np.array([[0], [4], [4]])), outcome.solution.moves
     ) == ((), (0,))
 
 
@@ -195,4 +196,26 @@ def test_a_cheap_mover_that_only_others_make_a_home_for_is_not_overlooked() -> N
     outcome = solve_fit(problem, work_limit=5)
     assert outcome.solution is not None
     assert outcome.solution.cost == cheapest(problem) == 11
+    assert outcome.is_proven
+
+
+def test_two_cheap_movers_are_found_although_one_dear_mover_gives_as_much() -> None:
+    """On the first node one that is dearer than both; on the second the two small ones."""
+    size = np.array([[2], [2], [4], [4]])
+    problem = FitProblem(
+        request=np.array([6]),
+        landing=np.array([True, True, False]),
+        headroom=np.array([[2], [2], [4]]),
+        mover_node=np.array([1, 1, 1, 0]),
+        mover_request=size,
+        mover_release=size,
+        mover_cost=np.array([1, 1, 100, 50]),
+        mover_class=np.zeros(4, np.int64),
+        allowed=np.array([[False, False, True]]),
+        charge=np.zeros((1, 3), np.int64),
+        max_moves=10,
+    )
+    outcome = solve_fit(problem, work_limit=5)
+    assert outcome.solution is not None
+    assert outcome.solution.cost == cheapest(problem) == 2
     assert outcome.is_proven

@@ -24,10 +24,17 @@ class Reason(Strict):
     message: str
 
 
+Verdict = Literal[
+    "planned", "fits", "waiting", "not-about-room", "not-worth-it", "impossible", "unproven"
+]
+
+
 class Goal(Strict):
     strategy: str
     subject: Subject
-    verdict: Literal["planned", "fits", "waiting", "not-about-room", "impossible", "unproven"]
+    verdict: Literal[
+        "planned", "fits", "waiting", "not-about-room", "not-worth-it", "impossible", "unproven"
+    ]
     node: str
     cost: float | None
     bound: float | None
@@ -79,6 +86,7 @@ class Outcome(Strict):
     ending: Literal["bound", "gone", "dropped", "not-started"]
     message: str
     migrations: int
+    refused: list[Refusal]
 
 
 class CycleResult(Strict):

@@ -14,17 +14,18 @@ from rebalancer.cluster.request_scenario import request_cluster
 from rebalancer.execution.move_run import State
 from rebalancer.execution.outcome import Ending
 from rebalancer.model.keys import PREFER_NO_EVICTION
-from rebalancer.model.objects import MigrationConfiguration
+from rebalancer.model.objects import Taint
 from rebalancer.model.plan import MOVES_UNDER_WAY, Verdict
 from rebalancer.planner import ActiveStrategy, make_plan
 from rebalancer.planning.context import PlanningContext
-from rebalancer.planning.cost import base_cost, with_target_charge
+from rebalancer.planning.cost import base_cost, target_charges, with_target_charges
 from rebalancer.policy.model import CostPolicy, Mode
 from rebalancer.report.plan_json import plan_document, to_json
 from rebalancer.scheduling.filters import NODE_RESOURCES_FIT, RULES
+from rebalancer.scheduling.state import ClusterState
 from rebalancer_strategies.fit_pending_vms import STRATEGY
 from rebalancer_strategies.fit_pending_vms.settings import FitPendingVMsSettings
-from tests.builders import vm
+from tests.builders import cluster, migration, node, vm
 from tests.report import contract
 
 ROOT = Path(__file__).parents[2]
@@ -35,6 +36,7 @@ ENDINGS = {ending.value for ending in Ending}
 # Where sources write a code down: as an argument, or as the first of a pair that is returned.
 REASON = (r'\bReason\(\s*(?:code=)?"([a-z-]+)"', r'_finding\(\s*Verdict\.\w+,\s*"([a-z-]+)"')
 REFUSAL = (r'\bRefusal\(\s*[\w.]+,\s*"([a-z-]+)"', r'return "([a-z-]+)", ')
+REFUSED_CREATION = (r'\b_Kind\(\s*"([a-z-]+)"', r'code: str = "([a-z-]+)"')
 EVENT = (r'_tell\(\s*"([a-z-]+)"', r'\bEvent\(\s*[\w.]+\(\),\s*"([a-z-]+)"')
 
 
@@ -81,15 +83,31 @@ def test_contract_lists_every_refusal() -> None:
     assert first_column("Refusal codes") == movability | others
 
 
+def test_contract_lists_every_code_of_a_refused_migration() -> None:
+    codes = written(REFUSED_CREATION, "rebalancer")
+    assert first_column("Codes of refused migrations") == codes
+
+
 def test_contract_lists_every_event() -> None:
     ends_of_moves = {state.value for state in (State.SUCCEEDED, State.FAILED, State.STALLED)}
     assert first_column("Event codes") == written(EVENT, "rebalancer") | ENDINGS | ends_of_moves
 
 
 def test_contract_lists_every_term_of_a_cost() -> None:
-    vmi, pod = vm("a", on="n1", priority=1000, annotations={PREFER_NO_EVICTION: ""})
-    cost = base_cost(vmi, pod, MigrationConfiguration(), CostPolicy())
-    assert first_column("Terms") == set(with_target_charge(cost, 60.0).terms)
+    avoided = Taint("example.com/busy", "PreferNoSchedule")
+    zones = [{"topology.kubernetes.io/zone": zone} for zone in "ab"]
+    snapshot = cluster(
+        node("n1", labels=zones[0]),
+        node("n2", labels=zones[1], taints=(avoided,)),
+        vm("a", on="n1", priority=1000, annotations={PREFER_NO_EVICTION: ""}),
+        migration("failed", "a", "Failed"),
+        migration("moved", "a", "Succeeded"),
+    )
+    [vmi], [pod] = snapshot.vmis, snapshot.pods
+    policy = CostPolicy(prefer_no_eviction_seconds=1)
+    charges = target_charges(pod, snapshot.nodes[0], ClusterState(snapshot), policy)
+    cost = with_target_charges(base_cost(vmi, pod, snapshot, policy), charges, 1)
+    assert first_column("Terms") == set(cost.terms)
 
 
 @pytest.mark.parametrize(

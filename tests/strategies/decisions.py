@@ -12,8 +12,9 @@ from rebalancer_strategies.fit_pending_vms import STRATEGY
 from rebalancer_strategies.fit_pending_vms.settings import FitPendingVMsSettings
 
 
-def plan_for(snapshot: Snapshot) -> Plan:
-    active = ActiveStrategy(STRATEGY, Mode.AUTOMATIC, FitPendingVMsSettings())
+def plan_for(snapshot: Snapshot, **settings: float | None) -> Plan:
+    chosen = FitPendingVMsSettings.model_validate(settings)
+    active = ActiveStrategy(STRATEGY, Mode.AUTOMATIC, chosen)
     return make_plan(snapshot, [active], PlanningContext())
 
 

@@ -338,3 +338,27 @@ def test_a_vm_that_was_migrated_before_does_not_weaken_a_proof() -> None:
     (goal,) = plan_for(snapshot).goals
     assert goal.verdict is Verdict.IMPOSSIBLE
     assert goal.proven
+
+
+@pytest.mark.parametrize(
+    ("limit_seconds", "verdict"),
+    [(None, Verdict.PLANNED), (74, Verdict.PLANNED), (73, Verdict.NOT_WORTH_IT)],
+)
+def test_a_plan_that_costs_more_than_is_allowed_is_told_and_not_made(
+    limit_seconds: float | None, verdict: Verdict
+) -> None:
+    """Moving 8 GiB costs 74 s."""
+    snapshot = cluster(
+        node("n1", memory="16Gi"),
+        node("n2", memory="8Gi"),
+        vm("a", on="n1", memory="8Gi"),
+        pending_vm("p", "12Gi"),
+    )
+    plan = plan_for(snapshot, max_cost_seconds=limit_seconds)
+    [goal] = plan.goals
+    assert goal.verdict is verdict
+    assert len(plan.moves) == (verdict is Verdict.PLANNED)
+    if verdict is Verdict.NOT_WORTH_IT:
+        assert goal.reasons[0].message == (
+            "1 migration would make room, at a cost of 74.0 s; maxCostSeconds allows 73.0"
+        )

@@ -1,0 +1,165 @@
+"""The proposal for one Pending VM: a verdict, and the cheapest migrations that make room for it."""
+
+import numpy as np
+from msgspec.structs import replace
+from opentelemetry import trace
+
+from rebalancer.model.objects import Pod
+from rebalancer.model.plan import Goal, Proposal, Reason, Subject, Verdict
+from rebalancer.model.snapshot import Snapshot
+from rebalancer.planning.context import PlanningContext
+from rebalancer.planning.fit import solve_fit
+from rebalancer.planning.movers import MILLISECONDS, Movers, fit_problem, to_moves
+from rebalancer.planning.problem import INFINITE, FitProblem, Outcome
+from rebalancer.planning.search import movers_with_home, search_direct
+from rebalancer.scheduling.feasibility import Feasibility, evaluate
+from rebalancer.scheduling.scoring import least_allocated
+from rebalancer_strategies.fit_pending_vms import certificate
+from rebalancer_strategies.fit_pending_vms.relaxation import relaxations
+from rebalancer_strategies.fit_pending_vms.settings import FitPendingVMsSettings
+from rebalancer_strategies.fit_pending_vms.triage import triage
+from rebalancer_strategies.fit_pending_vms.view import View
+
+NAME = "FitPendingVMs"
+
+_tracer = trace.get_tracer("rebalancer")
+
+
+def propose_one(pod: Pod, view: View, settings: FitPendingVMsSettings) -> Proposal:
+    """Plans for the pod on the cluster as the view has it."""
+    pending = evaluate(pod, view.state)
+    subject = _subject(pod, view.snapshot)
+    finding = triage(pod, pending, view.snapshot, settings)
+    if finding is None:
+        needs = view.needs(pod)
+        if known := view.plans.get(needs):
+            return _for_another(subject, known)
+        plan = _plan(pending, view.movers, view.context)
+        view.plans[needs] = _worth_it(plan, settings)
+        return view.plans[needs]
+    verdict, reasons = finding
+    node = ""
+    if verdict is Verdict.FITS:
+        # The scheduler decides; this is where it puts the pod most likely.
+        scores = np.where(pending.feasible, least_allocated(pod, view.state), -np.inf)
+        node = view.state.nodes[int(np.argmax(scores))].name
+    return Proposal(Goal(NAME, subject, verdict, reasons=reasons, node=node))
+
+
+def _worth_it(proposal: Proposal, settings: FitPendingVMsSettings) -> Proposal:
+    """The proposal itself, or without its moves where they cost more than is allowed."""
+    goal, limit = proposal.goal, settings.max_cost_seconds
+    if goal.cost is None or limit is None or goal.cost <= limit:
+        return proposal
+    count = len(proposal.moves)
+    reason = Reason(
+        "too-costly",
+        f"{count} migration{'s'[: count > 1]} would make room, at a cost of {goal.cost:.1f} s;"
+        f" maxCostSeconds allows {limit:.1f}",
+        node=goal.node,
+    )
+    refused = Goal(NAME, goal.subject, Verdict.NOT_WORTH_IT, reasons=(reason,), bound=goal.bound)
+    return Proposal(refused)
+
+
+def _for_another(subject: Subject, known: Proposal) -> Proposal:
+    """The same plan for a VM that needs the same; what bars it is not told twice."""
+    goal = replace(known.goal, subject=subject)
+    if goal.verdict is not Verdict.PLANNED:
+        same = Reason("as-another", f"it needs the same as {known.goal.subject}, with no other end")
+        goal = replace(goal, reasons=(goal.reasons[0], same))
+    return replace(known, goal=goal)
+
+
+def _subject(pod: Pod, snapshot: Snapshot) -> Subject:
+    vmi = snapshot.vmi_by_uid.get(pod.vmi_uid or "")
+    name = vmi.name if vmi else pod.name
+    return Subject("VirtualMachineInstance", pod.namespace, name, pod.vmi_uid or "")
+
+
+def _plan(pending: Feasibility, movers: Movers, context: PlanningContext) -> Proposal:
+    problem = fit_problem(pending, movers, context)
+    with _tracer.start_as_current_span("solve") as span:
+        outcome = solve_fit(problem, context.planning.deadline_seconds)
+        span.set_attributes(
+            {
+                "rebalancer.nodes": problem.node_count,
+                "rebalancer.movers": problem.mover_count,
+                "rebalancer.is_proven": outcome.is_proven,
+            }
+        )
+    bound = _bound_wherever_pods_are(outcome, problem, pending, movers, context)
+    goal = Goal(
+        strategy=NAME,
+        subject=_subject(pending.pod, movers.state.snapshot),
+        verdict=Verdict.UNPROVEN,
+        bound=None if bound == INFINITE else bound / MILLISECONDS,
+    )
+    if outcome.solution is not None:
+        moves = to_moves(outcome.solution.moves, problem, movers, context)
+        return Proposal(_planned(goal, outcome, bound, movers), moves)
+    has_home = [bool(flag) for flag in movers_with_home(problem)]
+    headline = certificate.headline(pending, movers, has_home)
+    if bound < INFINITE:
+        why = outcome.gave_up_because or "rules between pods may hide a plan"
+        headline = Reason("not-proven", f"no plan was found, and none is ruled out: {why}")
+    elif longer := _longer_plan(problem, context):
+        headline = longer
+    else:
+        goal = replace(goal, verdict=Verdict.IMPOSSIBLE, proven=True)
+    advice = relaxations(pending, movers, context) if goal.proven else ()
+    reasons = (headline, *advice, *certificate.node_reasons(pending, movers))
+    goal = replace(goal, reasons=reasons)
+    return Proposal(goal, refused=certificate.refusals(pending, movers, has_home))
+
+
+def _bound_wherever_pods_are(
+    outcome: Outcome,
+    problem: FitProblem,
+    pending: Feasibility,
+    movers: Movers,
+    context: PlanningContext,
+) -> float:
+    """The outcome's bound, lowered to one that holds wherever moves put other pods."""
+    relaxed = fit_problem(pending, movers, context, ignores_placement=True)
+    opens_landing = (relaxed.landing != problem.landing).any()
+    if not opens_landing and not (relaxed.allowed & ~problem.allowed).any():
+        return outcome.bound
+    return min(outcome.bound, search_direct(relaxed).bound)
+
+
+def _longer_plan(problem: FitProblem, context: PlanningContext) -> Reason | None:
+    """Whether it may be only the policy's limit on moves that is in the way."""
+    limit = f"planning.maxMovesPerGoal ({problem.max_moves}) allows"
+    # Every VM moved once, and as many detours: longer plans are of no use to anybody.
+    free = replace(problem, max_moves=2 * problem.mover_count)
+    outcome = solve_fit(free, context.planning.deadline_seconds)
+    if outcome.solution is not None:
+        count = len(outcome.solution.moves)
+        return Reason("move-limit", f"a plan of {count} migrations was found, more than {limit}")
+    if not outcome.is_proven:
+        return Reason(
+            "not-proven", f"no plan was found; one of more migrations than {limit} may be"
+        )
+    return None
+
+
+def _planned(goal: Goal, outcome: Outcome, bound: float, movers: Movers) -> Goal:
+    assert outcome.solution is not None
+    solution = outcome.solution
+    is_proven = bound >= solution.cost
+    node = movers.state.nodes[solution.node].name
+    count = len(solution.moves)
+    what = "one migration makes" if count == 1 else f"{count} migrations make"
+    reasons = [Reason("makes-room", f"{what} room", node=node)]
+    if not is_proven:
+        why = outcome.gave_up_because or "rules between pods may hide a cheaper plan"
+        reasons.append(Reason("not-proven", f"a cheaper plan is not ruled out: {why}"))
+    return replace(
+        goal,
+        verdict=Verdict.PLANNED,
+        node=node,
+        cost=solution.cost / MILLISECONDS,
+        proven=is_proven,
+        reasons=tuple(reasons),
+    )

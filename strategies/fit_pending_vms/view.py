@@ -1,0 +1,43 @@
+"""The cluster as one goal sees it, with what all goals that see it so have in common."""
+
+from functools import cached_property
+
+from msgspec import Struct
+
+from rebalancer.model.objects import Pod
+from rebalancer.model.plan import Proposal
+from rebalancer.model.snapshot import Snapshot
+from rebalancer.planning.context import PlanningContext
+from rebalancer.planning.movers import Movers, find_movers, placement_signature
+from rebalancer.planning.outlook import with_proposal
+from rebalancer.scheduling.state import ClusterState
+
+Needs = tuple[object, ...]
+
+
+class View(Struct, frozen=True, dict=True):
+    snapshot: Snapshot
+    context: PlanningContext
+
+    @cached_property
+    def state(self) -> ClusterState:
+        return ClusterState(self.snapshot)
+
+    @cached_property
+    def movers(self) -> Movers:
+        return find_movers(self.state, self.context)
+
+    @cached_property
+    def plans(self) -> dict[Needs, Proposal]:
+        """What has been planned so far, for those that need the same."""
+        return {}
+
+    def needs(self, pod: Pod) -> Needs:
+        """Equal for pods that can take each other's place."""
+        requests = tuple(sorted(pod.requests.items()))
+        return requests, placement_signature(pod, self.state)
+
+    def after(self, proposal: Proposal) -> "View":
+        """What the next goal sees; the same view where the proposal changes nothing."""
+        snapshot = with_proposal(self.snapshot, proposal)
+        return self if snapshot is self.snapshot else View(snapshot, self.context)
