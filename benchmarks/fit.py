@@ -6,6 +6,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from benchmarks.generator import SHAPES, Recipe, fit_problem, generate
+from benchmarks.measure import measure_planner
 from benchmarks.replay import replay
 from benchmarks.report import duration, heading, machine, percentile, row
 from rebalancer.planning.problem import Outcome

@@ -10,7 +10,7 @@ from ortools.math_opt.python import mathopt
 
 from benchmarks.flow_model import FlowResult, solve_flow_model
 from benchmarks.generator import Recipe, fit_problem, generate
-from benchmarks.measure import in_process
+from benchmarks.measure import in_process, measure_planner
 from benchmarks.replay import replay
 from benchmarks.report import duration, heading, machine, percentile, row
 from rebalancer.planning.problem import INFINITE, FitProblem, Outcome

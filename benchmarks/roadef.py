@@ -12,7 +12,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import typer
 
-from benchmarks.measure import Measured
+from benchmarks.measure import Measured, measure_planner
 from benchmarks.replay import replay
 from benchmarks.report import duration, heading, machine, percentile, row
 from rebalancer.planning.problem import FitProblem, Outcome

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from benchmarks.generator import Recipe
+from benchmarks.measure import measure_planner
 from benchmarks.peers.answer import Answer, read_answer
 from benchmarks.peers.instance import Instance, generated, micro_cases
 from benchmarks.peers.programs import PROGRAMS, Command, UnavailableError
