@@ -26,17 +26,20 @@ _FIRST_STEP = 0.05
 far, until one is too far to be answered; then half as far. Measured: see docs/decisions/solver.md.
 """
 
-_WORK_SHARE = 0.3
+_WORK_SHARE = 0.2
 """Of the work that is left, what one search may use up; a guess."""
 
 _LEAST_WORK = 0.1
 """Of the work limit; what is then left is too little for another search."""
 
-_WORK_PER_ORDER = 0.3
-"""Of a search for an order that was given up; about a second."""
+_WORK_PER_TERM = 2e-6
+"""Of a program, for stating it; measured: what CP-SAT does not count of large ones."""
+
+_WORK_OF_ORDERING = 0.3
+"""Of a search for an order that was given up; it takes about a second."""
 
 _MAX_CUTS = 25
-"""Sets of moves without an order that are cut off before the search is given up; a guess."""
+"""Sets of moves without an order that one search cuts off before all is given up; a guess."""
 
 OUT_OF_WORK = "the solver's time ran out"
 TOO_MANY_CUTS = f"{_MAX_CUTS} sets of moves were found that cannot be carried out in any order"
@@ -84,7 +87,6 @@ class _FlowSearch:
         """More than any plan of so many moves costs."""
         self.step: float = max(self.lower * _FIRST_STEP, int(problem.mover_cost.min()))
         self.growth = 2
-        self.work_to_look_everywhere = work_limit / 2
         self.least_work = work_limit * _LEAST_WORK
 
     @property
@@ -111,14 +113,15 @@ class _FlowSearch:
         else:
             self.growth = 1
             self.step = (cutoff - self.lower) / 2
-            if self.best is None and self.work_left < self.work_to_look_everywhere:
-                # Any plan at all is worth having, and bounds what there is to be proven.
-                self.work_to_look_everywhere = 0.0
-                self._search_below(self.ceiling)
+            # Any plan is worth having, and bounds what there is to be proven.
+            if self.best is None:
+                self._search_below(cutoff, any_will_do=True)
+            if self.best is None:
+                self._search_below(self.ceiling, any_will_do=True)
         if self.goes_on() and self.work_left < self.least_work:
             self.gave_up = OUT_OF_WORK
 
-    def _search_below(self, cutoff: int) -> None:
+    def _search_below(self, cutoff: int, *, any_will_do: bool = False) -> None:
         work_limit = self.work_left * _WORK_SHARE
         part = reduce(self.problem, self.landing_bounds, cutoff)
         flows = FlowProgram(self.problem, part, self.landing_bounds)
@@ -130,20 +133,22 @@ class _FlowSearch:
         program.at_least(program.objective(), ceil(self.lower - 1e-6))
         for flow in self.cuts:
             flows.cut(flow)
-        while min(work_limit, self.work_left) > 0 and not self.gave_up:
-            answer = solve(program, work_limit)
+        self.work_left -= sum(len(row.terms) for row in program.rows) * _WORK_PER_TERM
+        for _ in range(_MAX_CUTS):
+            answer = solve(program, work_limit, any_will_do=any_will_do)
             work_limit -= answer.work
             self.work_left -= answer.work
             self.lower = max(self.lower, min(answer.bound, cutoff))
             if answer.values is None:
                 return
             flow = flows.read(answer.values)
-            if self._carry_out(flow):
+            if self._carry_out(flow) or any_will_do:
                 return
             self.cuts.append(flow)
             flows.cut(flow)
-            if len(self.cuts) >= _MAX_CUTS:
-                self.gave_up = TOO_MANY_CUTS
+            if work_limit <= 0:
+                return
+        self.gave_up = TOO_MANY_CUTS
 
     def _carry_out(self, flow: Flow) -> bool:
         """Whether it can be carried out at its cost. If not, nothing more can be made of it."""
@@ -152,7 +157,7 @@ class _FlowSearch:
         except OrderingLimitError as error:
             self.unordered = min(self.unordered, error.bound)
             self.doubt = str(error)
-            self.work_left -= _WORK_PER_ORDER
+            self.work_left -= _WORK_OF_ORDERING
             return False
         if moves is None:
             return False

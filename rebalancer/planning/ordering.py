@@ -21,9 +21,6 @@ Slot = tuple[int, int]
 _MAX_STATES = 20_000
 """States of one search before it is given up; ten moves without detours have about a thousand."""
 
-LONGEST_SEARCH = 1.0
-"""About the seconds that a search takes which is given up, to be counted as work."""
-
 
 class OrderingLimitError(Exception):
     """The search for an order was given up; none with a cost below `bound` exists."""
