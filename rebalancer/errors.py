@@ -33,7 +33,20 @@ class ConflictError(ClusterError):
 
 
 class RefusedError(ClusterError):
-    """The API server or a webhook refused the request; the same one will be refused again."""
+    """The API server or a webhook refused the request; nothing was done, and the same one will be
+    refused again.
+
+    Attributes:
+        code: why, as in the refusal codes of docs/plan.md.
+        concerns_all: whether migrations of other VMs would be refused for the same reason.
+    """
+
+    def __init__(
+        self, text: str, code: str = "create-refused", *, concerns_all: bool = False
+    ) -> None:
+        self.code = code
+        self.concerns_all = concerns_all
+        super().__init__(text)
 
 
 class NotLeaderError(ClusterError):

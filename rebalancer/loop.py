@@ -14,7 +14,7 @@ from rebalancer.execution.executor import Tools, execute
 from rebalancer.execution.holds import holds_for, holds_of, left_over
 from rebalancer.execution.outcome import Ending, GoalOutcome
 from rebalancer.model.objects import ObjectKey
-from rebalancer.model.plan import MOVES_UNDER_WAY, Goal, Plan, Subject, Verdict
+from rebalancer.model.plan import MOVES_UNDER_WAY, Goal, Plan, Refusal, Subject, Verdict
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planner import ActiveStrategy, make_plan
 from rebalancer.planning.context import PlanningContext
@@ -65,7 +65,7 @@ class _Cycle:
         self.strategies = strategies
         self.tools = tools
         self.outcomes: dict[Subject, GoalOutcome] = {}
-        self.avoided: dict[ObjectKey, str] = {}
+        self.avoided: dict[ObjectKey, Refusal] = {}
 
     def run(self) -> CycleResult:
         rounds = self.tools.context.execution.max_rounds_per_cycle
@@ -128,13 +128,15 @@ class _Cycle:
                 self._tell("hold-left", str(key), f"cannot be deleted: {error}")
 
     def _note(self, outcome: GoalOutcome) -> None:
-        """A goal planned again keeps the migrations that earlier rounds have started for it."""
-        self.avoided.update(outcome.refused)
-        earlier = self.outcomes.get(outcome.subject)
-        migrations = outcome.migrations + (earlier.migrations if earlier else 0)
-        self.outcomes[outcome.subject] = GoalOutcome(
-            outcome.subject, outcome.ending, outcome.message, migrations
-        )
+        """A goal planned again keeps what earlier rounds have started and been refused for it."""
+        self.avoided.update((refusal.vmi, refusal) for refusal in outcome.refused)
+        if earlier := self.outcomes.get(outcome.subject):
+            outcome = replace(
+                outcome,
+                migrations=earlier.migrations + outcome.migrations,
+                refused=earlier.refused + outcome.refused,
+            )
+        self.outcomes[outcome.subject] = outcome
 
     def _worth_another_round(self, plan: Plan, outcomes: Sequence[GoalOutcome]) -> bool:
         """After a surprise, or when a goal that stood behind others may have its turn."""

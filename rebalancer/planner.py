@@ -13,6 +13,7 @@ from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning import checker
 from rebalancer.planning.context import PlanningContext
 from rebalancer.planning.outlook import with_proposal
+from rebalancer.planning.timetable import estimated_seconds, migration_limits
 from rebalancer.policy.model import Mode, Section
 from rebalancer.strategy import Strategy
 
@@ -46,7 +47,7 @@ def make_plan(
                 proposal = _checked(_signed(proposed, name), outlook)
                 proposals.append(proposal)
                 outlook = with_proposal(outlook, proposal)
-    return _joined(proposals, snapshot)
+    return _joined(proposals, snapshot, context)
 
 
 def _signed(proposal: Proposal, strategy: str) -> Proposal:
@@ -56,10 +57,16 @@ def _signed(proposal: Proposal, strategy: str) -> Proposal:
 
 
 def _checked(proposal: Proposal, snapshot: Snapshot) -> Proposal:
-    """The proposal itself, or without its moves where carrying them out would break a rule."""
+    """The proposal itself, or without its moves where carrying them out would break a rule.
+
+    Moves that only break one where they overlap are made one after the other.
+    """
     broken = _broken_rules(proposal, snapshot)
     if not broken:
         return proposal
+    in_turn = replace(proposal, moves=_in_turn(proposal.moves))
+    if not _broken_rules(in_turn, snapshot):
+        return in_turn
     goal = replace(
         proposal.goal,
         verdict=Verdict.UNPROVEN,
@@ -72,6 +79,14 @@ def _checked(proposal: Proposal, snapshot: Snapshot) -> Proposal:
     return Proposal(goal, refused=proposal.refused)
 
 
+def _in_turn(moves: Sequence[Move]) -> tuple[Move, ...]:
+    """Each waiting for the one before it as well."""
+    return tuple(
+        replace(move, after=tuple(dict.fromkeys((*move.after, previous.id)))) if previous else move
+        for previous, move in zip((None, *moves), moves, strict=False)
+    )
+
+
 def _broken_rules(proposal: Proposal, snapshot: Snapshot) -> list[str]:
     goal, moves = proposal.goal, proposal.moves
     if goal.verdict is Verdict.PLANNED:
@@ -79,14 +94,16 @@ def _broken_rules(proposal: Proposal, snapshot: Snapshot) -> list[str]:
     return [f"a goal that is {goal.verdict} cannot have moves"] if moves else []
 
 
-def _joined(proposals: Sequence[Proposal], snapshot: Snapshot) -> Plan:
+def _joined(proposals: Sequence[Proposal], snapshot: Snapshot, context: PlanningContext) -> Plan:
     goals = tuple(proposal.goal for proposal in proposals)
     moves = tuple(move for proposal in proposals for move in proposal.moves)
+    limits = migration_limits(context.execution.budget, snapshot.migration_configuration)
     refused = {refusal.vmi: refusal for proposal in proposals for refusal in proposal.refused}
     return Plan(
         id=_plan_id(goals, moves),
         goals=goals,
         moves=moves,
+        estimated_seconds=estimated_seconds(moves, limits),
         refused=tuple(refused[key] for key in sorted(refused)),
         node_count=len(snapshot.nodes),
         pod_count=len(snapshot.pods),

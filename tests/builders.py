@@ -16,6 +16,8 @@ from rebalancer.model.objects import (
     Amounts,
     Condition,
     CSIDriver,
+    LauncherConfiguration,
+    LimitRange,
     Migration,
     MigrationConfiguration,
     MigrationState,
@@ -25,6 +27,8 @@ from rebalancer.model.objects import (
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
+    PodDisruptionBudget,
+    ResourceQuota,
     StorageClass,
     VirtualMachineInstance,
 )
@@ -46,7 +50,11 @@ Thing = (
     | StorageClass
     | CSIDriver
     | Namespace
+    | ResourceQuota
+    | LimitRange
+    | PodDisruptionBudget
     | MigrationConfiguration
+    | LauncherConfiguration
     | Launched
 )
 
@@ -229,6 +237,7 @@ def cluster(
         if name not in named
     )
     configurations = _only(MigrationConfiguration, objects)
+    launchers = _only(LauncherConfiguration, objects)
     return Snapshot(
         taken_at=taken_at,
         nodes=_only(Node, objects),
@@ -240,7 +249,11 @@ def cluster(
         storage_classes=_only(StorageClass, objects),
         csi_drivers=_only(CSIDriver, objects),
         namespaces=(*given, *added),
+        quotas=_only(ResourceQuota, objects),
+        limit_ranges=_only(LimitRange, objects),
+        disruption_budgets=_only(PodDisruptionBudget, objects),
         migration_configuration=configurations[0] if configurations else MigrationConfiguration(),
+        launcher_configuration=launchers[0] if launchers else LauncherConfiguration(),
         missing=missing,
     )
 

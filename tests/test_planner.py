@@ -147,6 +147,17 @@ def test_proposal_that_breaks_a_rule_loses_its_moves_and_says_why(
     assert says in "; ".join(reason.message for reason in rejected.reasons)
 
 
+def test_moves_that_would_break_a_rule_only_where_they_overlap_are_made_in_turn() -> None:
+    """n3 has room for b once a has left it again."""
+    moves = (
+        move("a", "n3"),
+        move("a", "n2", id="default/a#2", source="n3", after=("default/a",)),
+        move("b", "n3"),
+    )
+    made = plan(one_move_away(), active(lambda _: [Proposal(goal(), moves)]))
+    assert [m.after for m in made.moves] == [(), ("default/a",), ("default/a#2",)]
+
+
 def test_later_strategies_plan_as_if_a_rejected_proposal_had_not_been_made() -> None:
     broken, _ = BROKEN["goal-not-reached"]
     made = plan(one_move_away(), active(lambda _: [broken]), FIT)

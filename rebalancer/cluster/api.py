@@ -43,11 +43,13 @@ _CLOCK_TOLERANCE = timedelta(seconds=2)
 class ApiError(ClusterError):
     """A request was refused, or not answered (`status` 0).
 
-    The text names verb, resource and object, what the server said, and what to do.
+    The text names verb, resource and object, what the server said, and what to do; `answer` is
+    only what the server said.
     """
 
-    def __init__(self, status: int, text: str) -> None:
+    def __init__(self, status: int, text: str, answer: str = "") -> None:
         self.status = status
+        self.answer = answer
         super().__init__(text)
 
 
@@ -154,7 +156,10 @@ class Api:
             raise ApiError(0, f"{call}: {_not_answered(error, self.host)}") from error
         self._note_time(response)
         if not 200 <= response.status < 300:
-            raise ApiError(response.status, f"{call}: {_refused(response, call)}")
+            answer = _answer(response)
+            advice = _advice(response.status, answer, call)
+            text = f"{call}: HTTP {response.status}: {answer}" + (f"; {advice}" if advice else "")
+            raise ApiError(response.status, text, answer)
         return response
 
     def _headers(self, call: Call) -> dict[str, str]:
@@ -199,14 +204,12 @@ class _Status(msgspec.Struct):
     message: str = ""
 
 
-def _refused(response: BaseHTTPResponse, call: Call) -> str:
+def _answer(response: BaseHTTPResponse) -> str:
     data = response.data
     try:
-        message = msgspec.json.decode(data, type=_Status).message
+        return msgspec.json.decode(data, type=_Status).message
     except msgspec.DecodeError:
-        message = data[:300].decode(errors="replace").strip()
-    advice = _advice(response.status, message, call)
-    return f"HTTP {response.status}: {message}" + (f"; {advice}" if advice else "")
+        return data[:300].decode(errors="replace").strip()
 
 
 def _advice(status: int, message: str, call: Call) -> str:

@@ -50,6 +50,7 @@ class Dump:
     def __init__(self) -> None:
         self._decoder = ObjectDecoder()
         self._objects: dict[Kind, dict[tuple[str, str], tuple[Object, Place]]] = {}
+        self._keys_by_uid: dict[str, tuple[Kind, tuple[str, str]]] = {}
         self._latest: datetime | None = None
         self._count = 0
 
@@ -87,6 +88,12 @@ class Dump:
             self._add_object(meta, document, place)
         elif not meta.kind and meta.items is wire.NULL:
             raise NotKubernetesError("it has neither kind nor items")
+        elif not meta.kind and meta.api_version:
+            # Keys come in alphabetical order, so YAML cut off between two items is well-formed.
+            raise InputError(
+                f"{place}: a list without its kind, which kubectl prints behind the items: it was"
+                " cut off; dump it again"
+            )
         else:
             self._add_list(meta, place)
 
@@ -133,10 +140,19 @@ class Dump:
         key = sort_key(item)
         earlier, earlier_place = found.setdefault(key, (item, place))
         if earlier != item:
-            name = f"{kind.name} {'/'.join(filter(None, key))}".rstrip()
             raise InputError(
-                f"{name} is there twice, and differs: in {earlier_place} and in"
+                f"{_name(kind, key)} is there twice, and differs: in {earlier_place} and in"
                 f" {place}; remove the older one"
+            )
+        self._check_uid(kind, key, getattr(item, "uid", ""), place)
+
+    def _check_uid(self, kind: Kind, key: tuple[str, str], uid: str, place: Place) -> None:
+        """Pods find their VMI by its uid, and must not find another."""
+        owner = self._keys_by_uid.setdefault(uid, (kind, key)) if uid else (kind, key)
+        if owner != (kind, key):
+            raise InputError(
+                f"{_name(kind, key)}: metadata.uid: {uid} is that of {_name(*owner)} as well (in"
+                f" {place}); no two objects of a cluster share one"
             )
 
     def _note_times(self, kind: Kind, data: bytes | Raw, place: Place) -> None:
@@ -147,6 +163,10 @@ class Dump:
         for time in _times(times):
             if self._latest is None or time > self._latest:
                 self._latest = time
+
+
+def _name(kind: Kind, key: tuple[str, str]) -> str:
+    return f"{kind.name} {'/'.join(filter(None, key))}".rstrip()
 
 
 def _known_kind(api_version: str | None, name: str, place: Place) -> Kind | None:

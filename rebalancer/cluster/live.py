@@ -29,6 +29,7 @@ from rebalancer.cluster.kinds import (
 from rebalancer.cluster.lease import LeaseLock
 from rebalancer.cluster.manifests import lock_pod_manifest, migration_manifest
 from rebalancer.cluster.protocols import Hold, Leadership, MigrationRequest
+from rebalancer.cluster.refusals import migration_refusal
 from rebalancer.cluster.watch import Watch, Watched, wait_for_change
 from rebalancer.errors import ClusterError, ConflictError, RefusedError
 from rebalancer.model.keys import CREATED_BY
@@ -111,7 +112,8 @@ class LiveCluster:
         except ApiError as error:
             if error.status == 409:
                 raise ConflictError(str(error)) from error
-            raise _refused_or_unknown(error) from error
+            refusal = migration_refusal(error.status, error.answer, request.vmi)
+            raise (refusal or _unknown(error)) from error
 
     def create_hold(self, hold: Hold) -> None:
         try:
@@ -231,6 +233,10 @@ def _admitted_uids(lock: Pod) -> set[str]:
 def _refused_or_unknown(error: ApiError) -> ClusterError:
     if error.status in _REFUSALS:
         return RefusedError(str(error))
+    return _unknown(error)
+
+
+def _unknown(error: ApiError) -> ClusterError:
     return ClusterError(f"{error}; it is not known whether this was done")
 
 

@@ -41,7 +41,7 @@ class PodConverter:
             name=required(metadata.name, "metadata.name"),
             uid=required(metadata.uid, "metadata.uid"),
             requests=self._requests.of(spec, status),
-            phase=status.phase or "Pending",  # as the API server sets it
+            phase=required(status.phase, "status.phase"),  # every pod in an API server has one
             node_name=spec.node_name or None,
             labels=labels,
             annotations=_launcher_annotations(metadata) if is_launcher else EMPTY,

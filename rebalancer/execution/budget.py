@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from rebalancer.model.objects import ObjectKey, PodDisruptionBudget, VirtualMachineInstance
 from rebalancer.model.plan import Move
 from rebalancer.model.snapshot import Snapshot
+from rebalancer.planning.timetable import migration_limits
 from rebalancer.policy.model import BudgetPolicy
 from rebalancer.scheduling.matching import selects
 from rebalancer.scheduling.namespace_limits import quota_problem, quota_usage
@@ -19,28 +20,23 @@ class Budget:
     """
 
     def __init__(self, policy: BudgetPolicy, snapshot: Snapshot) -> None:
-        configuration = snapshot.migration_configuration
         self.policy = policy
         self.snapshot = snapshot
-        self.cluster_limit = _lower(
-            policy.max_in_flight_per_cluster, configuration.parallel_migrations_per_cluster
-        )
-        self.outbound_limit = _lower(
-            policy.max_outbound_per_node, configuration.parallel_outbound_migrations_per_node
-        )
+        self.limits = migration_limits(policy, snapshot.migration_configuration)
 
     def refusal(self, move: Move, ours: Collection[Move]) -> str | None:
         """Why the move must wait, or None if it may start. `ours`: our moves in flight."""
         in_flight = {migration.vmi_key for migration in self.snapshot.migrations_in_flight}
         in_flight |= {other.vmi for other in ours}
-        if len(in_flight) >= self.cluster_limit:
-            return f"{len(in_flight)} of {self.cluster_limit} migrations are in flight"
+        if len(in_flight) >= self.limits.per_cluster:
+            return f"{len(in_flight)} of {self.limits.per_cluster} migrations are in flight"
         outbound = self._outbound(in_flight)[move.source]
-        if outbound >= self.outbound_limit:
-            return f"{outbound} of {self.outbound_limit} migrations are leaving {move.source}"
+        if outbound >= self.limits.outbound_per_node:
+            limit = self.limits.outbound_per_node
+            return f"{outbound} of {limit} migrations are leaving {move.source}"
         inbound = self._inbound(ours)[move.target]
-        if inbound >= self.policy.max_inbound_per_node:
-            limit = self.policy.max_inbound_per_node
+        if inbound >= self.limits.inbound_per_node:
+            limit = self.limits.inbound_per_node
             return f"{inbound} of {limit} migrations are going to {move.target}"
         if refusal := self._quota_refusal(move, in_flight):
             return refusal
@@ -106,7 +102,3 @@ class Budget:
             if pod.migration_uid in uids and pod.node_name and pod.vmi_uid not in our_uids
         )
         return foreign + Counter(move.target for move in ours)
-
-
-def _lower(ours: int | None, kubevirts: int) -> int:
-    return kubevirts if ours is None else min(ours, kubevirts)

@@ -18,7 +18,7 @@ from rebalancer.execution.holds import holds_for, holds_of
 from rebalancer.execution.migration_request import migration_request
 from rebalancer.execution.move_run import MoveRun
 from rebalancer.execution.outcome import Ending, GoalOutcome
-from rebalancer.execution.recheck import is_pending, surprise
+from rebalancer.execution.recheck import is_pending, surprise, unsettled
 from rebalancer.model.plan import Goal, Plan
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.context import PlanningContext
@@ -177,11 +177,12 @@ class _Execution:
             goal.drop("another rebalancer has taken over")
             return
         in_flight = [r.move for g in self.runs for r in g.moves if r.is_in_flight]
+        goal_moves = [other.move for other in goal.moves]
         budget = Budget(self.tools.context.execution.budget, self.snapshot)
-        if refusal := budget.refusal(run.move, in_flight):
+        refusal = budget.refusal(run.move, in_flight)
+        if refusal := refusal or unsettled(run.move, goal_moves, self.snapshot):
             self._wait(goal, run, refusal)
             return
-        goal_moves = [other.move for other in goal.moves]
         problem = surprise(run.move, goal.goal, goal_moves, self.snapshot, self.tools.context)
         if problem:
             goal.drop(problem)
@@ -203,8 +204,8 @@ class _Execution:
         try:
             self.tools.cluster.create_migration(request)
         except RefusedError as error:
-            run.refused(f"migration {request.name} was refused: {error}")
-            goal.drop(run.message)
+            run.refused(request.name, error)
+            goal.drop(run.message, is_pointless=error.concerns_all)
             self._tell("refused", str(run.move.vmi), run.message)
             return
         except ConflictError:

@@ -12,6 +12,7 @@ from rebalancer.model.keys import GOAL_UID
 from rebalancer.model.objects import ObjectKey
 from rebalancer.model.plan import Goal, Move
 from rebalancer.model.snapshot import Snapshot
+from rebalancer.planning.timetable import start_order
 from rebalancer.scheduling.migration_deadline import is_overdue
 
 _tracer = trace.get_tracer("rebalancer")
@@ -30,6 +31,7 @@ class GoalRun:
         self.is_admitted = False
         self.holds: list[ObjectKey] = []
         self.dropped_because = ""
+        self.is_pointless = False
         self.room_since: datetime | None = None
         self.outcome: GoalOutcome | None = None
 
@@ -42,16 +44,19 @@ class GoalRun:
         return ObjectKey(self.goal.subject.namespace, self.goal.subject.name)
 
     def ready_moves(self) -> list[MoveRun]:
-        """Moves that have not started although all that they wait for has succeeded."""
+        """Moves that have not started although all that they wait for has succeeded, the most
+        urgent first.
+        """
         done = {run.move.id for run in self.moves if run.state is State.SUCCEEDED}
-        return [
-            run
-            for run in self.moves
-            if run.state is State.WAITING and done.issuperset(run.move.after)
-        ]
+        waiting = {run.move.id: run for run in self.moves if run.state is State.WAITING}
+        unstarted = [run.move for run in waiting.values()]
+        ready = [move for move in unstarted if done.issuperset(move.after)]
+        return [waiting[move.id] for move in start_order(ready, unstarted)]
 
-    def drop(self, why: str) -> None:
+    def drop(self, why: str, *, is_pointless: bool = False) -> None:
+        """`is_pointless`: what it is dropped for would bar any other plan in this cycle as well."""
         self.dropped_because = self.dropped_because or why
+        self.is_pointless = self.is_pointless or is_pointless
 
     @property
     def is_to_settle(self) -> bool:
@@ -76,9 +81,14 @@ class GoalRun:
         elif not is_pending(self.goal, snapshot):
             self.end(Ending.GONE, "no longer waits for a node")
         elif self.dropped_because:
-            self.end(Ending.DROPPED, self.dropped_because)
+            self._end_dropped()
         elif not self._still_moving(snapshot):
             self._wait_for_binding(snapshot, bind_timeout_seconds)
+
+    def _end_dropped(self) -> None:
+        has_started = any(run.migration_name for run in self.moves)
+        is_over = self.is_pointless and not has_started
+        self.end(Ending.NOT_STARTED if is_over else Ending.DROPPED, self.dropped_because)
 
     def _still_moving(self, snapshot: Snapshot) -> bool:
         """Whether moves are left, or migrations of an earlier run for the same goal."""
@@ -112,6 +122,6 @@ class GoalRun:
 
     def end(self, ending: Ending, message: str) -> GoalOutcome:
         started = sum(run.migration_name != "" for run in self.moves)
-        refused = {run.move.vmi: run.message for run in self.moves if run.state is State.REFUSED}
+        refused = tuple(run.refusal for run in self.moves if run.refusal)
         self.outcome = GoalOutcome(self.goal.subject, ending, message, started, refused)
         return self.outcome

@@ -6,8 +6,9 @@ from enum import StrEnum
 from opentelemetry import trace
 from opentelemetry.trace import Span, Status, StatusCode, set_span_in_context
 
+from rebalancer.errors import RefusedError
 from rebalancer.model.objects import Migration
-from rebalancer.model.plan import Goal, Move
+from rebalancer.model.plan import Goal, Move, Refusal
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.scheduling.migration_deadline import is_overdue
 
@@ -34,6 +35,7 @@ class MoveRun:
         self.state = State.WAITING
         self.migration_name = ""
         self.message = ""
+        self.refusal: Refusal | None = None
         self.phase = ""
         self.ended_at: datetime | None = None
         self.waits_since: datetime | None = None
@@ -65,8 +67,13 @@ class MoveRun:
     def created(self, name: str) -> None:
         self.state, self.migration_name = State.CREATED, name
 
-    def refused(self, message: str) -> None:
-        """The cluster did not accept the migration, and would not the next time."""
+    def refused(self, name: str, error: RefusedError) -> None:
+        """The cluster did not accept the migration of that name, and would not the next time."""
+        if not error.concerns_all:
+            self.refusal = Refusal(self.move.vmi, error.code, str(error))
+        if self._span is not None:
+            self._span.set_attribute("rebalancer.refusal", error.code)
+        message = f"migration {name} of VM {self.move.vmi} was refused ({error.code}): {error}"
         self._end(State.REFUSED, message, migration=None)
 
     def observe(self, snapshot: Snapshot) -> bool:

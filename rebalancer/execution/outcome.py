@@ -1,12 +1,11 @@
 """How goals end."""
 
-from collections.abc import Mapping
 from enum import StrEnum
 
 from msgspec import Struct
 
 from rebalancer.model.objects import ObjectKey
-from rebalancer.model.plan import Subject
+from rebalancer.model.plan import Refusal, Subject
 
 
 class Ending(StrEnum):
@@ -27,8 +26,8 @@ class GoalOutcome(Struct, frozen=True):
     migrations: int = 0
     """How many were started for it."""
 
-    refused: Mapping[ObjectKey, str] = {}
-    """VMs whose migration the cluster did not accept, and what it said."""
+    refused: tuple[Refusal, ...] = ()
+    """VMs whose migration the cluster did not accept, and why."""
 
     @property
     def vmi(self) -> ObjectKey:

@@ -25,7 +25,7 @@ def surprise(
     `goal_moves`: all moves of the goal, those done included.
     """
     return (
-        _vm_changed(move, snapshot, context)
+        _vm_changed(move, goal_moves, snapshot, context)
         or _target_changed(move, snapshot)
         or _goal_changed(goal, goal_moves, snapshot)
     )
@@ -43,12 +43,33 @@ def bound_node(goal: Goal, snapshot: Snapshot) -> str | None:
     return next((pod.node_name for pod in launchers if pod.node_name), None)
 
 
-def _vm_changed(move: Move, snapshot: Snapshot, context: PlanningContext) -> str | None:
+def unsettled(move: Move, goal_moves: Sequence[Move], snapshot: Snapshot) -> str | None:
+    """What those that the move waits for have not left yet, although they have succeeded.
+
+    KubeVirt may call a migration succeeded before the pod that it has left has ended.
+    """
+    for earlier in goal_moves:
+        vmi = snapshot.vmi_by_uid.get(earlier.vmi_uid)
+        if earlier.id not in move.after or vmi is None or vmi.node_name == earlier.source:
+            continue
+        for pod in snapshot.launchers_by_vmi.get(earlier.vmi_uid, ()):
+            if pod.node_name == earlier.source:
+                return f"pod {pod.key} has not ended on {earlier.source} yet"
+    return None
+
+
+def _vm_changed(
+    move: Move, goal_moves: Sequence[Move], snapshot: Snapshot, context: PlanningContext
+) -> str | None:
     vmi = snapshot.vmi_by_key.get(move.vmi)
     if vmi is None or vmi.uid != move.vmi_uid:
         return f"VM {move.vmi} is gone"
     if vmi.node_name != move.source:
         return f"VM {move.vmi} is on {vmi.node_name}, no longer on {move.source}"
+    if any(other.vmi_uid == move.vmi_uid and other.id in move.after for other in goal_moves):
+        # The VM is on a detour of this plan; its own move here is no reason to leave it in peace.
+        execution = context.execution.model_copy(update={"cooldown_seconds": 0})
+        context = replace(context, execution=execution)
     barred = refusal_of(vmi, snapshot, context)
     return f"VM {move.vmi} may no longer be moved: {barred.message}" if barred else None
 
@@ -80,7 +101,12 @@ def _goal_changed(goal: Goal, goal_moves: Sequence[Move], snapshot: Snapshot) ->
     )
     if pending is None:
         return f"VM {goal.subject} is no longer waiting for room"
-    leaving_vmis = {move.vmi_uid for move in goal_moves if move.source == goal.node}
+    last = {move.vmi_uid: move.target for move in goal_moves}
+    leaving_vmis = {
+        move.vmi_uid
+        for move in goal_moves
+        if move.source == goal.node and last[move.vmi_uid] != goal.node
+    }
     leaving = {
         pod.uid
         for pod in snapshot.pods

@@ -37,3 +37,6 @@ GOAL_UID = "rebalancer/goal-uid"
 """On what we create: uid of the VMI that it is for."""
 TRACE_ID = "rebalancer/trace-id"
 """Annotation on a migration: its trace, as 32 hexadecimal digits."""
+
+LONGEST_LABEL_VALUE = 63
+"""Characters; names of objects may have 253."""

@@ -52,7 +52,10 @@ class Cost(Struct, frozen=True):
 
 
 class Move(Struct, frozen=True):
-    """One VMI from its node to another; it may start when those in `after` have succeeded."""
+    """One VMI from its node to another; it may start when those in `after` have succeeded.
+
+    A VMI that makes a detour has several moves, each from where the one before has brought it.
+    """
 
     id: str
     vmi: ObjectKey
@@ -108,6 +111,8 @@ class Plan(Struct, frozen=True):
     id: str
     goals: tuple[Goal, ...] = ()
     moves: tuple[Move, ...] = ()
+    estimated_seconds: float = 0.0
+    """From the first move's start to the last one's end under the limits on migrations."""
     refused: tuple[Refusal, ...] = ()
     node_count: int = 0
     pod_count: int = 0

@@ -18,6 +18,9 @@ _FACTORS = {
     **{f"{suffix}i": Fraction(1024) ** power for power, suffix in enumerate("KMGTPE", start=1)},
 }
 _INT64_MAX = 2**63 - 1
+_LONGEST = 1000
+"""Characters. The API server writes quantities with 20 at most; Python gives up at 4300 digits."""
+_SHOWN_CHARACTERS = 80
 
 
 @lru_cache(maxsize=8192)
@@ -26,16 +29,16 @@ def parse_quantity(text: str) -> Fraction:
 
     Raises: QuantityError for what the API server would not accept or could only hold capped.
     """
-    match = _QUANTITY.fullmatch(text)
+    match = _QUANTITY.fullmatch(text) if len(text) <= _LONGEST else None
     if match is None:
-        raise QuantityError(f"{text!r} is not a quantity (such as 500m, 16G, 1.5Gi or 1e3)")
+        raise QuantityError(f"{_shown(text)} is not a quantity (such as 500m, 16G, 1.5Gi or 1e3)")
     value = Fraction(match["number"])
     if match["suffix"]:
         value *= _FACTORS[match["suffix"]]
     elif match["exponent"]:
         value *= Fraction(10) ** int(match["exponent"])
     if abs(value) > _INT64_MAX:
-        raise QuantityError(f"{text!r} is larger than a quantity can be (2^63 - 1)")
+        raise QuantityError(f"{_shown(text)} is larger than a quantity can be (2^63 - 1)")
     return value
 
 
@@ -50,10 +53,10 @@ def parse_amount(text: str, resource: str) -> int:
     if resource == "cpu":
         value *= 1000
     if value < 0:
-        raise QuantityError(f"{text!r} is negative")
+        raise QuantityError(f"{_shown(text)} is negative")
     amount = -(-value.numerator // value.denominator)
     if amount > _INT64_MAX:
-        raise QuantityError(f"{text!r} is larger than a quantity can be (2^63 - 1)")
+        raise QuantityError(f"{_shown(text)} is larger than a quantity can be (2^63 - 1)")
     return amount
 
 
@@ -64,3 +67,8 @@ def format_amount(amount: int, resource: str) -> str:
     if resource in {"memory", "ephemeral-storage"} or resource.startswith("hugepages-"):
         return f"{amount / 2**20:.1f} MiB".replace(".0 MiB", " MiB")
     return str(amount)
+
+
+def _shown(text: str) -> str:
+    """Quoted, and cut where no quantity could be so long."""
+    return repr(text) if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]!r}…"

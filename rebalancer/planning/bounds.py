@@ -81,6 +81,10 @@ NEVER = 2**40
 """Stands for infinite in whole numbers; more than any plan costs, and small enough to add up."""
 
 
+_MAX_UNDOMINATED = 512
+"""Sets of movers that are told apart by what they give, where sizes are many; a guess."""
+
+
 class FractionalCover:
     """Movers by node, cheapest per unit of one resource first, to answer for any lack at once."""
 
@@ -112,24 +116,41 @@ class FractionalCover:
         return bounds
 
 
+_MAX_SUMS = 512
+"""Sums of sizes that are told apart; a guess, more than clusters with a few dozen sizes have."""
+
+
 def _unbounded_cover(gain: IntArray, cost: IntArray, lack: IntArray, max_moves: int) -> FloatArray:
-    """For each lack the cheapest multiset of at most so many movers that gives it."""
+    """For each lack, no multiset of at most so many movers that gives it costs less."""
     if not len(gain) or not len(lack):
         return np.full(len(lack), INFINITE)
-    most = int(lack.max())
-    sizes, prices = _undominated(np.minimum(gain, most), cost)
+    enough = int(lack.max())
+    sizes, prices = _cheapest_sums(gain, cost, enough)
     given, spent = np.zeros(1, np.int64), np.zeros(1, np.int64)
     for _ in range(max_moves):
         before = given, spent
-        given, spent = _undominated(
-            np.minimum(np.concatenate([given, (given[:, None] + sizes).ravel()]), most),
+        given, spent = _cheapest_sums(
+            np.concatenate([given, (given[:, None] + sizes).ravel()]),
             np.concatenate([spent, (spent[:, None] + prices).ravel()]),
+            enough,
         )
         # Having enough is no end: more of the smaller ones may do it for less.
         if np.array_equal(before[0], given) and np.array_equal(before[1], spent):
             break
     index = np.searchsorted(given, lack, side="left")
     return np.where(index < len(given), spent[np.minimum(index, len(spent) - 1)], INFINITE)
+
+
+def _cheapest_sums(given: IntArray, spent: IntArray, enough: int) -> tuple[IntArray, IntArray]:
+    """What is undominated where more than `enough` is worth no more than that.
+
+    Where that is too much, what is given is rounded up, which only lowers a bound.
+    """
+    given, spent = _undominated(np.minimum(given, enough), spent)
+    if len(given) <= _MAX_SUMS:
+        return given, spent
+    step = -(-enough // _MAX_SUMS)
+    return _undominated(np.minimum(-(-given // step) * step, enough), spent)
 
 
 def _undominated(given: IntArray, spent: IntArray) -> tuple[IntArray, IntArray]:

@@ -1,6 +1,7 @@
 """Judges a plan by replaying it; knows nothing of how plans are made and trusts none."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -8,130 +9,188 @@ from rebalancer.model.objects import Amounts, Pod
 from rebalancer.model.plan import Goal, Move, Verdict
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.outlook import held_nodes
+from rebalancer.planning.worst_timing import fullest
 from rebalancer.scheduling.feasibility import evaluate
 from rebalancer.scheduling.state import ClusterState
-from rebalancer.scheduling.target_pod import released_requests, target_pod
-
-_MAX_TIMINGS = 4096
-"""Sets of ended moves that are looked at; twelve independent moves have that many."""
+from rebalancer.scheduling.target_pod import off_its_launchers, released_requests, target_pod
 
 
 def violations(snapshot: Snapshot, goals: Sequence[Goal], moves: Sequence[Move]) -> list[str]:
     """Every rule that carrying out the moves would break, in words; empty for a sound plan.
 
-    Looked at: that each move can start where it says, that the rules and the room of its target
-    let it in when the moves before it are done, that no node is overfilled whatever the moves'
-    durations, that a node made free for one goal is not used by another's moves, and that each
-    planned goal's VM has its place in the end.
+    Looked at: that each move can start where it says, that the rules of its target let it in
+    whatever of the others has happened by then, and its room when those before it are done, that
+    no node is overfilled whatever the moves' durations, that a node made free for one goal is not
+    used by another's moves, and that each planned goal's VM has its place in the end.
     """
     broken = list(_malformed(snapshot, moves))
     if broken:
         return broken
-    broken += _overfilled(snapshot, moves)
+    ancestors = _ancestors(moves)
+    replay = list(_replayed(snapshot, moves))
+    broken += _overfilled(snapshot, replay, ancestors)
     broken += _trespassers(goals, moves)
-    after = snapshot
-    for move in moves:
-        problem = _barred(after, move)
-        if problem:
-            broken.append(problem)
-        after = _moved(after, move)
-    broken += _unmet(after, goals)
+    broken += _barred(snapshot, replay, ancestors)
+    broken += _unmet(replay[-1].after if replay else snapshot, goals)
     return broken
 
 
+class _Step(NamedTuple):
+    """One move when all before it are done."""
+
+    move: Move
+    before: Snapshot
+    arriving: Pod
+    released: Amounts
+    after: Snapshot
+
+
+Ancestors = Mapping[str, frozenset[str]]
+"""For each move all that must have ended before it starts, at first hand or at second."""
+
+
 def _malformed(snapshot: Snapshot, moves: Sequence[Move]) -> Iterator[str]:
+    last: dict[str, Move] = {}
     seen: set[str] = set()
     for move in moves:
-        vmi = snapshot.vmi_by_key.get(move.vmi)
-        pod = snapshot.pod_of_vmi(vmi) if vmi else None
-        if pod is None or pod.node_name != move.source:
-            yield f"{move.vmi} does not run on {move.source} with one launcher pod"
+        previous = last.get(move.vmi_uid)
+        if previous is None:
+            vmi = snapshot.vmi_by_key.get(move.vmi)
+            pod = snapshot.pod_of_vmi(vmi) if vmi else None
+            if vmi is None or pod is None or pod.node_name != move.source:
+                yield f"{move.vmi} does not run on {move.source} with one launcher pod"
+            elif vmi.uid != move.vmi_uid:
+                yield f"{move.vmi} has uid {vmi.uid}, not {move.vmi_uid}"
+        elif previous.target != move.source:
+            yield f"{move.vmi} is moved twice, to {previous.target} and then from {move.source}"
+        elif previous.id not in move.after:
+            yield f"{move.vmi} goes on from {move.source} without waiting until it is there"
         if move.target not in snapshot.node_by_name or move.target == move.source:
             yield f"{move.vmi} cannot go from {move.source} to {move.target}"
         if move.id in seen:
-            yield f"{move.vmi} is moved twice"
+            yield f"two moves have the id {move.id}"
         if unknown := set(move.after) - seen:
             yield f"{move.vmi} waits for {', '.join(sorted(unknown))}, which do not come before it"
         seen.add(move.id)
+        last[move.vmi_uid] = move
 
 
-def _arriving(snapshot: Snapshot, move: Move) -> Pod:
-    vmi = snapshot.vmi_by_key[move.vmi]
-    source_pod = snapshot.launchers_by_vmi[vmi.uid][0]
-    return target_pod(vmi, source_pod, snapshot)
+def _ancestors(moves: Sequence[Move]) -> Ancestors:
+    found: dict[str, frozenset[str]] = {}
+    for move in moves:
+        found[move.id] = frozenset(move.after).union(*(found[each] for each in move.after))
+    return found
 
 
-def _leaving(snapshot: Snapshot, move: Move) -> Amounts:
-    vmi = snapshot.vmi_by_key[move.vmi]
-    return released_requests(snapshot.launchers_by_vmi[vmi.uid][0], snapshot)
-
-
-def _barred(snapshot: Snapshot, move: Move) -> str | None:
-    state = ClusterState(snapshot)
-    feasibility = evaluate(_arriving(snapshot, move), state)
-    index = state.index[move.target]
-    if feasibility.feasible[index]:
-        return None
-    why = "; ".join(reason.message for reason in feasibility.reasons(index))
-    return f"{move.vmi} would not be let onto {move.target}: {why}"
-
-
-def _moved(snapshot: Snapshot, move: Move) -> Snapshot:
+def _replayed(snapshot: Snapshot, moves: Sequence[Move]) -> Iterator[_Step]:
     """Pods that bring hot-plugged volumes go with the VM; the arriving pod counts for them."""
-    arriving = replace(_arriving(snapshot, move), node_name=move.target, phase="Running")
-    vmi = snapshot.vmi_by_key[move.vmi]
-    left = snapshot.launchers_by_vmi[vmi.uid][0].uid
-    return replace(
-        snapshot,
-        pods=(*(pod for pod in snapshot.pods if left not in {pod.uid, pod.attached_to}), arriving),
-        vmis=tuple(
-            replace(v, node_name=move.target) if v.uid == vmi.uid else v for v in snapshot.vmis
-        ),
-    )
+    for move in moves:
+        vmi = snapshot.vmi_by_key[move.vmi]
+        leaving = snapshot.launchers_by_vmi[vmi.uid][0]
+        arriving = replace(target_pod(vmi, leaving, snapshot), uid=f"arriving-{move.id}")
+        staying = (p for p in snapshot.pods if leaving.uid not in {p.uid, p.attached_to})
+        after = replace(
+            snapshot,
+            pods=(*staying, _placed(arriving, move)),
+            vmis=tuple(
+                replace(v, node_name=move.target) if v.uid == vmi.uid else v for v in snapshot.vmis
+            ),
+        )
+        yield _Step(move, snapshot, arriving, released_requests(leaving, snapshot), after)
+        snapshot = after
 
 
-def _overfilled(snapshot: Snapshot, moves: Sequence[Move]) -> Iterator[str]:
-    state = ClusterState(snapshot)
-    requests = {move.id: _arriving(snapshot, move).requests for move in moves}
-    releases = {move.id: _leaving(snapshot, move) for move in moves}
-    found: set[str] = set()
-    for ended in _timings(moves):
-        arrived = [m for m in moves if ended.issuperset(m.after)]
-        left = [m for m in moves if m.id in ended]
-        for move in arrived:
-            index = state.index[move.target]
-            for resource, amount in requests[move.id].items():
-                used = _sum(requests, [m for m in arrived if m.target == move.target], resource)
-                freed = _sum(releases, [m for m in left if m.source == move.target], resource)
-                room = int(state.headroom(resource)[index]) + freed
-                if amount and used > room and move.target not in found:
-                    found.add(move.target)
-                    yield (
-                        f"{move.target} would be overfilled: {resource} {used} arrives where"
-                        f" {room} is left"
-                    )
+def _placed(arriving: Pod, move: Move) -> Pod:
+    return replace(arriving, node_name=move.target, phase="Running")
 
 
-def _sum(requests: Mapping[str, Mapping[str, int]], moves: Sequence[Move], resource: str) -> int:
-    return sum(requests[move.id].get(resource, 0) for move in moves)
-
-
-def _timings(moves: Sequence[Move]) -> Iterator[frozenset[str]]:
-    """Sets of moves that can have ended at the same time, each with all that they wait for.
-
-    At each, every other move that may start is taken as started: the fullest that can be.
+def _barred(snapshot: Snapshot, replay: Sequence[_Step], ancestors: Ancestors) -> Iterator[str]:
+    """Room when the moves before it are done; the other rules also when of those that it does not
+    wait for none has begun, and when all that may have begun are under way, with both their pods.
     """
-    seen = {frozenset[str]()}
-    queue = [frozenset[str]()]
-    while queue and len(seen) <= _MAX_TIMINGS:
-        ended = queue.pop(0)
-        yield ended
-        for move in moves:
-            if move.id not in ended and ended.issuperset(move.after):
-                later = ended | {move.id}
-                if later not in seen:
-                    seen.add(later)
-                    queue.append(later)
+    mind_each_other = any(_minds_others(snapshot, step) for step in replay)
+    for step in replay:
+        waited = ancestors[step.move.id]
+        others = [s for s in replay if s.move.id not in waited and s is not step]
+        beside = [s for s in others if step.move.id not in ancestors[s.move.id]]
+        why = _reasons(step, step.before, counts_room=True)
+        if beside and mind_each_other and not why:
+            done = _after(snapshot, [s for s in replay if s.move.id in waited])
+            arriving = (_placed(s.arriving, s.move) for s in beside)
+            crowded = replace(done, pods=(*done.pods, *arriving))
+            why = _reasons(step, done, counts_room=False)
+            why = why or _reasons(step, crowded, counts_room=False)
+        if why:
+            yield f"{step.move.vmi} would not be let onto {step.move.target}: {why}"
+
+
+def _minds_others(snapshot: Snapshot, step: _Step) -> bool:
+    """Whether where other VMs are may matter to this one's pod, besides for room."""
+    pod = step.arriving
+    keeps_off = set(pod.pod_anti_affinity) - {off_its_launchers(snapshot.vmi_by_key[step.move.vmi])}
+    rules = pod.pod_affinity, pod.topology_spread, pod.host_ports, pod.claim_names
+    return bool(keeps_off) or any(rules)
+
+
+def _after(snapshot: Snapshot, steps: Sequence[_Step]) -> Snapshot:
+    """When just these moves are done."""
+    for step in steps:
+        *_, replayed = _replayed(snapshot, [step.move])
+        snapshot = replayed.after
+    return snapshot
+
+
+def _reasons(step: _Step, snapshot: Snapshot, *, counts_room: bool) -> str:
+    """What bars the move's pod from its target, in words; empty if nothing does."""
+    state = ClusterState(snapshot)
+    feasibility = evaluate(step.arriving, state)
+    index = state.index[step.move.target]
+    if (feasibility.feasible if counts_room else feasibility.allowed)[index]:
+        return ""
+    return "; ".join(reason.message for reason in feasibility.reasons(index))
+
+
+def _overfilled(snapshot: Snapshot, replay: Sequence[_Step], ancestors: Ancestors) -> Iterator[str]:
+    """For each node the first move and resource with which it could be too full."""
+    state = ClusterState(snapshot)
+    for target in dict.fromkeys(step.move.target for step in replay):
+        arrivals = [step for step in replay if step.move.target == target]
+        departures = [step for step in replay if step.move.source == target]
+        asked = [
+            (arrival, resource)
+            for arrival in arrivals
+            for resource, amount in arrival.arriving.requests.items()
+            if amount
+        ]
+        for arrival, resource in asked:
+            headroom = int(state.headroom(resource)[state.index[target]])
+            used, freed = _worst(arrival, resource, arrivals, departures, ancestors)
+            if used > headroom + freed:
+                yield (
+                    f"{target} would be overfilled: {resource} {used} arrives where"
+                    f" {headroom + freed} is left"
+                )
+                break
+
+
+def _worst(
+    step: _Step,
+    resource: str,
+    arrivals: Sequence[_Step],
+    departures: Sequence[_Step],
+    ancestors: Ancestors,
+) -> tuple[int, int]:
+    """What has arrived and what has left when, with that move started, the node is fullest."""
+    request = {s.move.id: s.arriving.requests.get(resource, 0) for s in arrivals}
+    release = {s.move.id: s.released.get(resource, 0) for s in departures}
+    sure = ancestors[step.move.id] | {step.move.id}
+    optional = {i: amount for i, amount in request.items() if i not in sure}
+    unsure = {i: amount for i, amount in release.items() if i not in sure}
+    waits = {i: ancestors[i] & unsure.keys() for i in optional}
+    started = fullest(optional, unsure, waits)
+    ended = (sure & release.keys()).union(*(waits[i] for i in started))
+    used = sum(amount for i, amount in request.items() if i in sure or i in started)
+    return used, sum(release[i] for i in ended)
 
 
 def _trespassers(goals: Sequence[Goal], moves: Sequence[Move]) -> Iterator[str]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from rebalancer.model.objects import ObjectKey
+from rebalancer.model.plan import Refusal
 from rebalancer.policy.model import CostPolicy, ExecutionPolicy, PlanningPolicy
 
 
@@ -14,5 +15,5 @@ class PlanningContext(Struct, frozen=True):
     planning: PlanningPolicy = PlanningPolicy()
     cost: CostPolicy = CostPolicy()
     execution: ExecutionPolicy = ExecutionPolicy()
-    avoided: Mapping[ObjectKey, str] = {}
-    """VMs whose migration the cluster has refused in this cycle, and what it said."""
+    avoided: Mapping[ObjectKey, Refusal] = {}
+    """VMs whose migration the cluster has refused in this cycle, and why."""

@@ -2,8 +2,10 @@
 
 Searches below a cost that rises: only what can take part in a plan that cheap is in the program,
 so the first ones are small, and one without a solution raises the bound for all plans. Capacity
-holds in the final state; whether an order exists is looked at afterwards, and a set of moves
-without one is cut off and the search goes on.
+holds in the final state; whether an order exists, and whether it takes detours, is looked at
+afterwards, and a set of moves that cannot be carried out at its own cost is cut off and the search
+goes on. Detours end in a final state as well and only add to its cost, so a bound found here holds
+for plans with detours.
 """
 
 from collections import Counter
@@ -40,7 +42,6 @@ _MAX_CUTS = 25
 """Sets of moves without an order that one search cuts off before all is given up; a guess."""
 
 OUT_OF_WORK = "the solver's time ran out"
-LEFT_OPEN = "plans that move a VM twice, or whose order is hard to find, are not ruled out"
 TOO_MANY_CUTS = f"{_MAX_CUTS} sets of moves were found that cannot be carried out in any order"
 
 
@@ -74,16 +75,17 @@ class _FlowSearch:
         self.work_left = work_limit
         self.lower = known.bound
         """No solution of the whole program costs less, those that are cut off apart."""
-        self.left_open = INFINITE
-        """No plan that carries out a set for which no order was found costs less."""
+        self.unordered = INFINITE
+        """No plan for a set of moves of which no order was found out costs less."""
+        self.doubt = ""
+        """Why one was not found out."""
         self.cuts: list[Flow] = []
         self.gave_up = ""
         _, self.landing_bounds = price_chains(problem, movers_with_home(problem))
-        self.cheapest = int(problem.mover_cost.min())
         dearest = int(problem.mover_cost.max() + problem.charge.max(initial=0))
         self.too_dear = dearest * problem.max_moves + 1
         """More than any plan of so many moves costs."""
-        self.step: float = max(self.lower * _FIRST_STEP, self.cheapest)
+        self.step: float = max(self.lower * _FIRST_STEP, int(problem.mover_cost.min()))
         self.growth = 2
         self.least_work = work_limit * _LEAST_WORK
 
@@ -97,10 +99,10 @@ class _FlowSearch:
 
     def outcome(self) -> Outcome:
         lower = INFINITE if self.best is None and self.lower >= self.too_dear else self.lower
-        outcome = Outcome(self.best, min(lower, self.left_open)).normalised()
+        outcome = Outcome(self.best, min(lower, self.unordered)).normalised()
         if outcome.is_proven:
             return outcome
-        return outcome._replace(gave_up_because=self.gave_up or LEFT_OPEN)
+        return outcome._replace(gave_up_because=self.gave_up or self.doubt)
 
     def widen(self) -> None:
         """One search below a cost that is further above the bound, or less far if that failed."""
@@ -149,26 +151,24 @@ class _FlowSearch:
         self.gave_up = TOO_MANY_CUTS
 
     def _carry_out(self, flow: Flow) -> bool:
-        """Whether it can be carried out at its cost."""
+        """Whether it can be carried out at its cost. If not, nothing more can be made of it."""
         try:
             moves = self._order(flow)
-        except OrderingLimitError:
-            # That it can be is not ruled out, so it bounds what can be proven.
-            self.left_open = min(self.left_open, flow.cost)
+        except OrderingLimitError as error:
+            self.unordered = min(self.unordered, error.bound)
+            self.doubt = str(error)
             self.work_left -= _WORK_OF_ORDERING
             return False
-        if moves is not None:
-            solution = Solution(flow.node, moves, self.problem.cost(moves))
-            if self.best is None or solution.cost < self.best.cost:
-                self.best = solution
-            if solution.cost <= flow.cost:
-                return True
-        # Only a detour could still carry out this set, and that is one move more.
-        self.left_open = min(self.left_open, flow.cost + self.cheapest)
-        return False
+        if moves is None:
+            return False
+        self.best = Solution(flow.node, moves, self.problem.cost(moves))
+        return self.best.cost <= flow.cost
 
     def _order(self, flow: Flow) -> Moves | None:
-        """The moves in an order that works; a mover that would come back to its node stays."""
+        """The moves, with detours if need be, in an order that works and costs less than the best.
+
+        A mover that would come back to its node stays.
+        """
         kinds = self.problem.kinds
         slots = Counter(flow.arrived)
         leaving = []
@@ -178,4 +178,5 @@ class _FlowSearch:
                 slots[own] -= 1
             else:
                 leaving.append(mover)
-        return find_order(self.problem, kinds, leaving, +slots, flow.node)
+        cost_limit = self.best.cost if self.best else INFINITE
+        return find_order(self.problem, kinds, leaving, +slots, flow.node, cost_limit)

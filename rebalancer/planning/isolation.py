@@ -21,7 +21,7 @@ COMMAND = (sys.executable, "-P", "-m", "rebalancer.planning.isolated")
 OUT_OF_MEMORY = 77
 """Exit code; any that neither Python nor a shell uses."""
 
-_WORK_PER_SECOND = 0.2
+WORK_PER_SECOND = 0.2
 """Of the solver's work. CP-SAT took 2.5 to 4 seconds of one core for one unit of its deterministic
 time on the problems of docs/decisions/solver.md, so that the work ends some way before the deadline
 does, and equal problems get equal outcomes.
@@ -59,7 +59,7 @@ class IsolatedSearch:
     def __init__(self, planning: PlanningPolicy, command: Sequence[str] = COMMAND) -> None:
         self._planning = planning
         self._command = command
-        self._work_left = planning.deadline_seconds * _WORK_PER_SECOND
+        self._work_left = planning.deadline_seconds * WORK_PER_SECOND
         self._ends_at = monotonic() + planning.deadline_seconds
 
     def __call__(self, problem: FitProblem, known: Outcome) -> Outcome:

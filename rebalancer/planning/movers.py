@@ -1,5 +1,6 @@
 """From a snapshot to the arrays of a fit problem, and back from its solution to moves."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -106,9 +107,7 @@ def refusal_of(
     vmi: VirtualMachineInstance, snapshot: Snapshot, context: PlanningContext
 ) -> Refusal | None:
     """Why the VM must stay, as the cluster, the policy and this cycle have it."""
-    if said := context.avoided.get(vmi.key):
-        return Refusal(vmi.key, "create-refused", f"its migration was refused before: {said}")
-    return refusal(
+    return context.avoided.get(vmi.key) or refusal(
         vmi,
         snapshot,
         failure_backoff_seconds=context.execution.failure_backoff_seconds,
@@ -143,6 +142,9 @@ def fit_problem(
         ],
         np.bool_,
     ).reshape(shape)
+    for rules, home in zip(movers.classes, _homes(movers), strict=True):
+        if home is not None:
+            allowed[rules.number, home] = rules.allowed_wherever_pods_are[home]
     charge = np.zeros(shape, np.int64)
     for rules in movers.classes:
         for seconds in rules.charges.values():
@@ -167,6 +169,18 @@ def fit_problem(
     )
 
 
+def _homes(movers: Movers) -> list[int | None]:
+    """For each class the node that all its movers are on, if it is one.
+
+    A VM may keep others like itself off its node, such as one that KubeVirt has migrated before.
+    That does not bar it from coming back.
+    """
+    nodes: list[set[int]] = [set() for _ in movers.classes]
+    for mover in movers.movers:
+        nodes[mover.rules.number].add(mover.source)
+    return [next(iter(each)) if len(each) == 1 else None for each in nodes]
+
+
 def resources_in_play(pending: Feasibility, movers: Movers) -> list[str]:
     """All that the pending pod or a mover asks for, in the order of the arrays' resource axis."""
     pods = [pending.pod, *(mover.target_pod for mover in movers.movers)]
@@ -181,29 +195,39 @@ def to_moves(
 ) -> tuple[Move, ...]:
     """The planner's pairs as moves, each waiting for those that free its room."""
     snapshot = movers.state.snapshot
-    ids = [str(movers.movers[mover].vmi.key) for mover, _ in solution]
+    steps = problem.steps(solution)
+    ids = _move_ids([movers.movers[step.mover] for step in steps])
     moves = []
-    for (index, target), move_id, waits in zip(
-        solution, ids, dependencies(problem, solution), strict=True
-    ):
-        mover = movers.movers[index]
+    for step, move_id, waits in zip(steps, ids, dependencies(problem, solution), strict=True):
+        mover = movers.movers[step.mover]
         size_bytes = costs.bytes_to_copy(mover.vmi, mover.target_pod)
         moves.append(
             Move(
                 id=move_id,
                 vmi=mover.vmi.key,
                 vmi_uid=mover.vmi.uid,
-                source=movers.state.nodes[mover.source].name,
-                target=movers.state.nodes[target].name,
+                source=movers.state.nodes[step.source].name,
+                target=movers.state.nodes[step.target].name,
                 bytes=size_bytes,
                 seconds=costs.copy_seconds(
                     size_bytes, snapshot.migration_configuration, context.cost
                 ),
-                cost=costs.with_target_charges(mover.cost, mover.rules.charges, target),
+                cost=costs.with_target_charges(mover.cost, mover.rules.charges, step.target),
                 after=tuple(ids[wait] for wait in waits),
             )
         )
     return tuple(moves)
+
+
+def _move_ids(moved: Sequence[Mover]) -> list[str]:
+    """The VM's name; from its second move on with the number of the move."""
+    ids: list[str] = []
+    count = Counter[str]()
+    for mover in moved:
+        name = str(mover.vmi.key)
+        count[name] += 1
+        ids.append(name if count[name] == 1 else f"{name}#{count[name]}")
+    return ids
 
 
 def _rows(amounts: Sequence[Amounts], resources: Sequence[str]) -> IntArray:
@@ -234,8 +258,10 @@ def placement_signature(pod: Pod, state: ClusterState) -> tuple[object, ...]:
 
 
 def _besides_selector(pod: Pod, state: ClusterState) -> tuple[object, ...]:
-    """Labels only count as far as rules look at them; they hold the VM's own uid besides."""
-    looks_at_labels = pod.pod_affinity or pod.topology_spread
+    """Namespace and labels only count as far as rules look at them; labels hold the VM's own uid,
+    and terms name their namespaces themselves.
+    """
+    looks_at_itself = pod.pod_affinity or pod.topology_spread
     return (
         pod.node_affinity,
         pod.tolerations,
@@ -243,8 +269,7 @@ def _besides_selector(pod: Pod, state: ClusterState) -> tuple[object, ...]:
         pod.pod_anti_affinity,
         pod.topology_spread,
         pod.host_ports,
-        pod.namespace,
-        tuple(sorted(pod.labels.items())) if looks_at_labels else (),
+        (pod.namespace, *sorted(pod.labels.items())) if looks_at_itself else (),
         barring_terms(pod, state),
         claim_problems(pod, state),
         tuple(_reachability(each, state) for each in claimed_volumes(pod, state.snapshot)),

@@ -1,6 +1,6 @@
 """The cluster as a later goal must see it once a proposal has been accepted."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -38,7 +38,7 @@ def with_proposal(snapshot: Snapshot, proposal: Proposal) -> Snapshot:
     )
     return replace(
         bound,
-        pods=(*bound.pods, *(_arriving(snapshot, move) for move in proposal.moves), *locks),
+        pods=(*bound.pods, *_arriving(snapshot, proposal.moves), *locks),
         migrations=(*bound.migrations, *(_under_way(move) for move in proposal.moves)),
     )
 
@@ -78,11 +78,17 @@ def lock_pod(name: str, node_name: str, admitted_uids: tuple[str, ...]) -> Pod:
     )
 
 
-def _arriving(snapshot: Snapshot, move: Move) -> Pod:
-    vmi = snapshot.vmi_by_key[move.vmi]
-    source_pod = snapshot.launchers_by_vmi[vmi.uid][0]
-    pod = target_pod(vmi, source_pod, snapshot)
-    return replace(pod, node_name=move.target, phase="Running", migration_uid=move.id)
+def _arriving(snapshot: Snapshot, moves: Sequence[Move]) -> Iterator[Pod]:
+    """The target pod of each move; a VM that goes on leaves from the one before."""
+    launchers: dict[str, Pod] = {}
+    for move in moves:
+        vmi = snapshot.vmi_by_key[move.vmi]
+        source_pod = launchers.get(vmi.uid) or snapshot.launchers_by_vmi[vmi.uid][0]
+        pod = target_pod(vmi, source_pod, snapshot)
+        launchers[vmi.uid] = replace(
+            pod, node_name=move.target, phase="Running", migration_uid=move.id
+        )
+        yield launchers[vmi.uid]
 
 
 def _under_way(move: Move) -> Migration:

@@ -65,6 +65,16 @@ class FitProblem(Struct, frozen=True, eq=False, dict=True):
         fits[self.mover_node[mover]] = False
         return fits
 
+    def steps(self, moves: "Moves") -> list["Step"]:
+        """The moves with where each starts from; a mover that goes on leaves what it asked for."""
+        steps, at = [], dict[int, int]()
+        for mover, target in moves:
+            source = at.get(mover, int(self.mover_node[mover]))
+            release = self.mover_request[mover] if mover in at else self.mover_release[mover]
+            steps.append(Step(mover, source, target, release))
+            at[mover] = target
+        return steps
+
     def cost(self, moves: "Moves") -> int:
         return sum(
             int(self.mover_cost[mover] + self.charge[self.mover_class[mover], target])
@@ -73,7 +83,18 @@ class FitProblem(Struct, frozen=True, eq=False, dict=True):
 
 
 Moves = tuple[tuple[int, int], ...]
-"""(mover, target node) pairs."""
+"""(mover, target node) pairs; a mover that makes a detour has one pair for each of its moves."""
+
+
+class Step(NamedTuple):
+    """One of several moves made one after the other."""
+
+    mover: int
+    source: int
+    target: int
+    release: IntArray
+    """(r,) what the source gets back."""
+
 
 INFINITE = float("inf")
 

@@ -102,7 +102,8 @@ class _Bounds:
         beside = self._clearing(nodes, both - problem.headroom, both) + self.cheapest[kind]
         beside[~self.landing] = INFINITE
         charge = problem.charge[problem.mover_class[mover]]
-        return np.asarray(charge + np.minimum(beside, alone + self.elsewhere), np.float64)
+        bounds: FloatArray = charge + np.minimum(beside, alone + self.elsewhere)
+        return bounds
 
     def _clearing(self, nodes: IntArray, lack: IntArray, asked: IntArray) -> FloatArray:
         """Cost of giving each of the nodes what it lacks of what is asked for."""

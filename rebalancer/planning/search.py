@@ -3,6 +3,9 @@
 Every node has a lower bound (what must leave it); the cheapest set is looked for where the bound
 is lowest, and the search ends when no bound is below the best plan found. What only chains of
 moves could reach is kept as a bound, for the second stage to close.
+
+The bounds hold for plans with detours as well: they count once each mover that is elsewhere in the
+end, and what must have left its last node for good to make room for it.
 """
 
 import heapq

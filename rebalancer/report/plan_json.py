@@ -23,6 +23,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
         },
         "goals": [_goal(goal) for goal in plan.goals],
         "moves": [_move(move) for move in plan.moves],
+        "estimatedSeconds": plan.estimated_seconds,
         "refused": [_refusal(refusal) for refusal in plan.refused],
     }
 
@@ -99,4 +100,5 @@ def _outcome(outcome: GoalOutcome) -> dict[str, Any]:
         "ending": outcome.ending.value,
         "message": outcome.message,
         "migrations": outcome.migrations,
+        "refused": [_refusal(refusal) for refusal in outcome.refused],
     }

@@ -43,6 +43,8 @@ def _blocks(plan: Plan, snapshot: Snapshot) -> Iterator[Iterable[RenderableType]
         yield goal_lines(goal)
         if goal.move_ids:
             yield [_moves([moves[move_id] for move_id in goal.move_ids])]
+    if plan.moves:
+        yield [Text(f"Estimated time for all migrations: {plan.estimated_seconds:.0f} s")]
     if plan.refused:
         yield _refusals(plan.refused)
     if nodes := _nodes_to_show(plan, snapshot):

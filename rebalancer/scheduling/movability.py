@@ -1,5 +1,6 @@
 """What bars a VM from being moved, each with a code of its own."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from rebalancer.model import keys
@@ -29,8 +30,7 @@ def refusal(
         or _opted_out(vmi, snapshot, may_move_reluctant=may_move_reluctant)
         or _not_migratable(vmi)
         or _busy(vmi, snapshot)
-        or _backing_off(vmi, snapshot, failure_backoff_seconds)
-        or _cooling_down(vmi, snapshot, cooldown_seconds)
+        or _too_soon(vmi, snapshot, failure_backoff_seconds, cooldown_seconds)
         or _not_let_in(vmi, snapshot, checks_quotas=checks_quotas)
     )
     return problem and Refusal(vmi.key, *problem)
@@ -98,6 +98,11 @@ def _opted_out(
 
 
 def _not_migratable(vmi: VirtualMachineInstance) -> Problem:
+    if len(vmi.name) > keys.LONGEST_LABEL_VALUE:
+        return "name-too-long", (
+            f"its name has {len(vmi.name)} characters, and KubeVirt puts it into a label of its"
+            f" migrations, which takes {keys.LONGEST_LABEL_VALUE}"
+        )
     condition = vmi.live_migratable
     if condition is None:
         return "not-yet-migratable", "KubeVirt has not said yet whether it can be live-migrated"
@@ -134,12 +139,27 @@ def _busy(vmi: VirtualMachineInstance, snapshot: Snapshot) -> Problem:
     return None
 
 
+def _too_soon(
+    vmi: VirtualMachineInstance,
+    snapshot: Snapshot,
+    failure_backoff_seconds: int,
+    cooldown_seconds: int,
+) -> Problem:
+    migrations = snapshot.migrations_by_vmi.get(vmi.key)
+    if not migrations:
+        return None
+    now = snapshot.taken_at
+    return _backing_off(migrations, now, failure_backoff_seconds) or _cooling_down(
+        migrations, now, cooldown_seconds
+    )
+
+
 def _backing_off(
-    vmi: VirtualMachineInstance, snapshot: Snapshot, failure_backoff_seconds: int
+    migrations: Sequence[Migration], now: datetime, failure_backoff_seconds: int
 ) -> Problem:
     """Failures in a row, as far as KubeVirt keeps them (the last five), double the wait."""
     failed: list[Migration] = []
-    for migration in reversed(snapshot.migrations_by_vmi.get(vmi.key, ())):
+    for migration in reversed(migrations):
         if migration.phase != "Failed":
             break
         failed.append(migration)
@@ -148,7 +168,7 @@ def _backing_off(
         return None
     wait_seconds = failure_backoff_seconds * 2 ** (len(failed) - 1)
     until: datetime = ended_at + timedelta(seconds=wait_seconds)
-    if until <= snapshot.taken_at:
+    if until <= now:
         return None
     return "failure-backoff", (
         f"its last {len(failed)} migration{'s'[: len(failed) > 1]} failed"
@@ -157,17 +177,15 @@ def _backing_off(
     )
 
 
-def _cooling_down(
-    vmi: VirtualMachineInstance, snapshot: Snapshot, cooldown_seconds: int
-) -> Problem:
+def _cooling_down(migrations: Sequence[Migration], now: datetime, cooldown_seconds: int) -> Problem:
     """Whoever moved it: a guest that has just moved is left in peace."""
     ends = [
         migration.ended_at
-        for migration in snapshot.migrations_by_vmi.get(vmi.key, ())
+        for migration in migrations
         if migration.phase == "Succeeded" and migration.ended_at is not None
     ]
-    until = max(ends, default=snapshot.taken_at) + timedelta(seconds=cooldown_seconds)
-    if not ends or until <= snapshot.taken_at:
+    until = max(ends, default=now) + timedelta(seconds=cooldown_seconds)
+    if not ends or until <= now:
         return None
     return "cooldown", (
         f"it moved at {max(ends).isoformat(timespec='seconds')}; left alone until"

@@ -24,6 +24,7 @@ class ClusterState:
         self.nodes: tuple[Node, ...] = snapshot.nodes
         self.index: Mapping[str, int] = {node.name: i for i, node in enumerate(self.nodes)}
         self._label_masks: dict[tuple[str, str], BoolArray] = {}
+        self._selector_masks: dict[int, tuple[Mapping[str, str], BoolArray]] = {}
         self._label_values: dict[str, tuple[str | None, ...]] = {}
         self._domains: dict[str, IntArray] = {}
         self._requested: dict[str, IntArray] = {}
@@ -44,6 +45,30 @@ class ClusterState:
             mask = self.mask(v == value for v in self.label_values(key))
             self._label_masks[key, value] = mask
         return mask
+
+    def has_labels(self, selector: Mapping[str, str]) -> BoolArray:
+        """Which nodes have all of these labels; shared, so not to be changed.
+
+        Equal selectors are mostly one object, and a host model puts some eighty labels into each.
+        """
+        # The selector is kept beside its mask, so that no other object can get its id.
+        known = self._selector_masks.get(id(selector))
+        if known is None:
+            mask = np.ones(len(self.nodes), np.bool_)
+            for key, value in selector.items():
+                mask &= self.has_label(key, value)
+            known = self._selector_masks[id(selector)] = selector, mask
+        return known[1]
+
+    @cached_property
+    def is_ready(self) -> BoolArray:
+        """Axis: node."""
+        return self.mask(node.is_ready for node in self.nodes)
+
+    @cached_property
+    def is_unschedulable(self) -> BoolArray:
+        """Which nodes are cordoned. Axis: node."""
+        return self.mask(node.is_unschedulable for node in self.nodes)
 
     def mask(self, flags: Iterator[bool]) -> BoolArray:
         """One flag per node as an array."""

@@ -129,12 +129,12 @@ def _freeable(pending: Feasibility, movers: Movers, node: int) -> Iterator[Reaso
 
 def _no_other_node(mover: Mover, movers: Movers) -> Refusal:
     feasibility = evaluate(mover.target_pod, movers.state)
-    barred: dict[str, list[str]] = {}
+    barred: dict[str, dict[str, None]] = {}
     for node in range(len(movers.state.nodes)):
         if node != mover.source:
             for reason in feasibility.reasons(node):
                 text = reason.message if reason.code == NODE_RESOURCES_FIT.name else reason.code
-                barred.setdefault(text, []).append(reason.node)
+                barred.setdefault(text, {})[reason.node] = None
     detail = "; ".join(f"{', '.join(nodes)}: {text}" for text, nodes in sorted(barred.items()))
     return Refusal(
         mover.vmi.key, "no-other-node", f"no other node takes it now ({detail or 'there is none'})"

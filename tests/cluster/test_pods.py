@@ -443,7 +443,7 @@ class TestScheduling:
         assert found.scheduler_name == "volcano"
         assert found.is_terminating
 
-    def test_pod_with_nothing_but_nulls_is_a_pending_pod(self) -> None:
+    def test_pod_with_nothing_but_nulls_and_a_phase_is_a_pod(self) -> None:
         made: Json = {
             "metadata": {"name": "p", "namespace": "shop", "uid": "u", "labels": None},
             "spec": {
@@ -456,6 +456,9 @@ class TestScheduling:
                 "overhead": None,
                 "resources": None,
             },
-            "status": None,
+            "status": {"phase": "Pending", "conditions": None},
         }
         assert read(made) == Pod("shop", "p", "u", {"pods": 1}, phase="Pending")
+        made["status"] = None  # cut off, and who knows what else was
+        with pytest.raises(UnreadableObjectError, match=r"Pod shop/p: status\.phase: is missing"):
+            read(made)

@@ -5,7 +5,7 @@ from contextlib import suppress
 from datetime import timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.cluster.protocols import Cluster
@@ -291,7 +291,6 @@ def starts(draw: st.DrawFn) -> Snapshot:
     return cluster(nodes, *vms, limits)
 
 
-@settings(deadline=None)
 @given(starts(), st.lists(steps, max_size=12))
 def test_whatever_happens_no_node_is_over_committed_and_every_migration_ends(
     start: Snapshot, course: list[Step]
@@ -304,7 +303,6 @@ def test_whatever_happens_no_node_is_over_committed_and_every_migration_ends(
     assert all(migration.is_finished for migration in simulated.read().migrations)
 
 
-@settings(deadline=None)
 @given(starts(), st.lists(steps, max_size=12))
 def test_the_same_calls_give_the_same_course(start: Snapshot, course: list[Step]) -> None:
     first, second = SimulatedCluster(start), SimulatedCluster(start)

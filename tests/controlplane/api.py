@@ -20,6 +20,10 @@ Event = tuple[str, Object]
 
 _CORE = "/api/v1"
 _GROUPS = {
+    "admissionregistration.k8s.io/v1": (
+        "mutatingwebhookconfigurations",
+        "validatingwebhookconfigurations",
+    ),
     "apiextensions.k8s.io/v1": ("customresourcedefinitions",),
     "apps/v1": ("daemonsets", "deployments", "replicasets", "statefulsets"),
     "batch/v1": ("jobs",),
@@ -106,9 +110,9 @@ class Api:
         items: Objects = self.get(path, **query)["items"]
         return items
 
-    def create(self, path: str, body: Object) -> Object:
+    def create(self, path: str, body: Object, **query: str) -> Object:
         """POST to a collection, or to a subresource such as serviceaccounts/NAME/token."""
-        return self._request("POST", path, {}, body)
+        return self._request("POST", path, query, body)
 
     def update(self, path: str, body: Object) -> Object:
         """PUT a whole object, refused (409) when its metadata.resourceVersion is stale."""

@@ -149,18 +149,13 @@ def pod(
 def migration(
     name: str, vmi_name: str, *, target_hostname: str | None = None, namespace: str = "default"
 ) -> Object:
-    """A migration as virt-api would have stored it; anywhere, or to the node with that hostname."""
+    """A migration as a user would ask for it; anywhere, or to the node with that hostname."""
     spec: Object = {"vmiName": vmi_name}
     if target_hostname is not None:
         spec["addedNodeSelector"] = {"kubernetes.io/hostname": target_hostname}
     return {
         "apiVersion": "kubevirt.io/v1",
         "kind": "VirtualMachineInstanceMigration",
-        "metadata": {
-            "name": name,
-            "namespace": namespace,
-            "labels": {"kubevirt.io/vmi-name": vmi_name},
-            "finalizers": ["kubevirt.io/migrationJobFinalize"],
-        },
+        "metadata": {"name": name, "namespace": namespace},
         "spec": spec,
     }

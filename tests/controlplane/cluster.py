@@ -14,6 +14,7 @@ from typing import Self
 import httpx
 
 from . import commands
+from .admission import HEALTH_PATH, register_migration_webhooks
 from .api import Api, path_of
 from .build import CRDS_FILE, STAGES_FOLDER, ensure_built
 from .kubeconfig import write_kubeconfig
@@ -110,7 +111,9 @@ class ControlPlane:
         kubernetes, kubevirt = programs["kubernetes"], programs["kubevirt"]
         self.logs.mkdir()
         subprocess.run([programs["certificates"] / "certificates", self.folder], check=True)
-        etcd, etcd_peer, apiserver, scheduler, manager, kwok, virt_controller = free_ports(7)
+        etcd, etcd_peer, apiserver, scheduler, manager, kwok, virt_controller, virt_api = (
+            free_ports(8)
+        )
 
         program = programs["etcd"] / "server"
         self._run("etcd", commands.etcd(program, self.folder / "etcd", etcd, etcd_peer))
@@ -144,7 +147,12 @@ class ControlPlane:
         command = commands.virt_controller(program, self.folder, admin, virt_controller)
         leader = f"https://{commands.LOOPBACK}:{virt_controller}/leader"
         self._run("virt-controller", command, leader)
+        command = commands.virt_api(kubevirt / "virt-api", self.folder, admin, virt_api)
+        address = f"https://{commands.LOOPBACK}:{virt_api}"
+        self._run("virt-api", command, f"{address}{HEALTH_PATH}")
         self._wait()
+        with self.api() as api:
+            register_migration_webhooks(api, address, self.ca_file)
         self.node_agent.start()
 
     def _run(self, name: str, command: list[str], ready_url: str | None = None) -> None:

@@ -56,6 +56,12 @@ def apiserver(program: Path, certificates: Path, tokens: Path, port: int, etcd: 
         # default service account has not been made yet.
         "--disable-admission-plugins=ServiceAccount",
         "--allow-privileged",
+        # Published in the ConfigMap extension-apiserver-authentication, without which virt-api does
+        # not start. Nobody comes through an aggregated API here.
+        f"--requestheader-client-ca-file={certificates / 'ca.crt'}",
+        "--requestheader-username-headers=X-Remote-User",
+        "--requestheader-group-headers=X-Remote-Group",
+        "--requestheader-extra-headers-prefix=X-Remote-Extra-",
     ]
 
 
@@ -103,6 +109,21 @@ def virt_controller(program: Path, certificates: Path, kubeconfig: Path, port: i
         # that stalls.
         "--leader-elect-lease-duration=300s",
         "--leader-elect-renew-deadline=240s",
+    ]
+
+
+def virt_api(program: Path, certificates: Path, kubeconfig: Path, port: int) -> list[str]:
+    certificate, key = certificates / "server.crt", certificates / "server.key"
+    return [
+        str(program),
+        f"--kubeconfig={kubeconfig}",
+        f"--listen={LOOPBACK}",
+        f"--port={port}",
+        f"--tls-cert-file={certificate}",
+        f"--tls-key-file={key}",
+        # Shown to virt-handlers, of which there are none.
+        f"--handler-cert-file={certificate}",
+        f"--handler-key-file={key}",
     ]
 
 

@@ -12,6 +12,7 @@ import ssl
 import sys
 import threading
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -75,7 +76,14 @@ class ExpireWatch:
     after_events: int = 0
 
 
-Fault = Answer | DropRequest | DropAnswer | CutWatch | ExpireWatch
+@dataclass(frozen=True)
+class Meanwhile:
+    """Have something happen, then pass the request on: the world that it was made for is gone."""
+
+    happens: Callable[[], object]
+
+
+Fault = Meanwhile | Answer | DropRequest | DropAnswer | CutWatch | ExpireWatch
 
 
 @dataclass(frozen=True)
@@ -224,6 +232,8 @@ class _Handler(BaseHTTPRequestHandler):
         elif isinstance(fault, DropRequest):
             self._drop()
         else:
+            if isinstance(fault, Meanwhile):
+                fault.happens()
             self._pass_on(body, fault, is_watch=is_watch)
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve  # noqa: N815 (http.server's names)

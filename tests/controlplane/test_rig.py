@@ -115,6 +115,53 @@ class TestMigrations:
         assert _node_of(api, BEAR) == scenario.GREEN
 
 
+class TestAdmission:
+    """KubeVirt's own virt-api stands before every migration."""
+
+    @pytest.fixture
+    def in_flight(self, request_cluster: ControlPlane, api: Api) -> Object:
+        """A migration that runs until it is released."""
+        request_cluster.node_agent.script(BEAR, MigrationScript(outcome="stall"))
+        return api.create(MIGRATIONS, builders.migration("in-flight", BEAR))
+
+    def test_a_migration_gets_its_selector_label_and_its_finalizer(self, in_flight: Object) -> None:
+        metadata = in_flight["metadata"]
+        assert metadata["labels"] == {"kubevirt.io/vmi-name": BEAR}
+        assert metadata["finalizers"] == ["kubevirt.io/migrationJobFinalize"]
+
+    @pytest.mark.parametrize("name", ["another", "in-flight"])
+    def test_a_second_migration_is_refused_before_its_name_is_looked_at(
+        self, in_flight: Object, api: Api, name: str
+    ) -> None:
+        with pytest.raises(ApiError, match="in-flight migration detected") as refused:
+            api.create(MIGRATIONS, builders.migration(name, BEAR))
+        assert refused.value.code == 400
+        assert in_flight["metadata"]["uid"] in refused.value.body
+
+    @pytest.mark.parametrize(
+        ("change", "says"),
+        [
+            ({"spec": {"vmiName": "x"}}, "update of Migration object's spec is restricted"),
+            ({"spec": {"addedNodeSelector": {"a": "b"}}}, "spec is restricted"),
+            (
+                {"metadata": {"labels": {"kubevirt.io/vmi-name": None}}},
+                "selector label can't be removed from an in-flight migration",
+            ),
+            (
+                {"metadata": {"labels": {"kubevirt.io/vmi-name": "x"}}},
+                "selector label can't be modified on an in-flight migration",
+            ),
+        ],
+    )
+    @pytest.mark.usefixtures("in_flight")
+    def test_what_a_migration_is_about_never_changes(
+        self, api: Api, change: Object, says: str
+    ) -> None:
+        with pytest.raises(ApiError, match=says) as refused:
+            api.patch(f"{MIGRATIONS}/in-flight", change)
+        assert refused.value.code == 422
+
+
 class TestLifeCycle:
     @pytest.mark.usefixtures("request_cluster")
     def test_deleted_vmi_goes_with_its_pods(self, api: Api) -> None:

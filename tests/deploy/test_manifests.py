@@ -1,6 +1,7 @@
 """What the rendered manifests say, without a cluster."""
 
 import os
+import re
 import shutil
 import tomllib
 from pathlib import Path
@@ -28,6 +29,7 @@ from tests.deploy.rendering import (
 )
 
 DEPLOY = ROOT / "deploy"
+OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 VARIANTS = ("deployment", "cronjob")
 JAEGER = "examples/jaeger"
 
@@ -109,6 +111,19 @@ def restricted_violations(pod: Object) -> list[str]:
 class TestRights:
     def test_cluster_role_grants_exactly_what_is_used(self, objects: Objects) -> None:
         assert rights(only(objects, "ClusterRole")) == CLUSTER_RIGHTS
+
+    def test_documented_rights_are_those_that_are_granted(self, objects: Objects) -> None:
+        rows = re.findall(r"^\| cluster \| (.*?) \| (.*?) \|", OPERATIONS, re.MULTILINE)
+        documented = {
+            resource: set(verbs.split(", "))
+            for resources, verbs in rows
+            for resource in re.findall(r"`(.*?)`", resources)
+        }
+        granted = rights(only(objects, "ClusterRole"))
+        assert documented == {
+            f"{plural}.{group}" if group else plural: verbs
+            for (group, plural), verbs in granted.items()
+        }
 
     def test_role_in_its_namespace_grants_exactly_what_is_used(self, objects: Objects) -> None:
         role = only(objects, "Role")

@@ -280,6 +280,7 @@ def migrate_all(api: Api, occasion: str) -> dict[str, tuple[Pod, Pod]]:
         },
         lambda phases: set(phases.values()) == {"Succeeded"},
         f"the {occasion} of all VMs",
+        seconds=600,
     )
     after = wait_for(
         lambda: snapshot(api),

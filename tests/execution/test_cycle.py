@@ -14,6 +14,7 @@ from rebalancer.errors import ClusterError, RefusedError
 from rebalancer.execution.events import Event
 from rebalancer.loop import CycleResult, run_cycle
 from rebalancer.model.objects import MigrationConfiguration
+from rebalancer.model.plan import Refusal
 from rebalancer.planner import ActiveStrategy
 from rebalancer.planning.context import PlanningContext
 from rebalancer.policy.model import BudgetPolicy, ExecutionPolicy, HoldKind, HoldPolicy, Mode
@@ -170,10 +171,45 @@ def test_after_a_failure_the_other_vm_is_moved_in_the_same_cycle() -> None:
 def test_a_refused_migration_is_one_failed_step_and_its_vm_is_avoided() -> None:
     """kubevirt/kubevirt#2652"""
     simulated = simulate(*one_move_away())
-    simulated.fail_next("create_migration", RefusedError("in-flight migration detected"))
+    refusal = RefusedError("another is under way", "migration-in-flight")
+    simulated.fail_next("create_migration", refusal)
+    events: list[Event] = []
+    result = cycle(simulated, events)
+    assert endings(result) == {"p": "bound"}
+    assert [m.vmi_name for m in simulated.read().migrations] == ["b"]
+    expected = Refusal(key("a"), "migration-in-flight", "another is under way")
+    assert result.outcomes[0].refused == (expected,)
+    (told,) = (event.message for event in events if event.code == "refused")
+    assert told.endswith("of VM default/a was refused (migration-in-flight): another is under way")
+
+
+def test_what_bars_every_migration_ends_the_goal_instead_of_trying_vm_by_vm() -> None:
+    simulated = simulate(*one_move_away())
+    refusal = RefusedError("no answer", "webhook-unavailable", concerns_all=True)
+    simulated.fail_next("create_migration", refusal)
+    events: list[Event] = []
+    result = cycle(simulated, events)
+    assert endings(result) == {"p": "not-started"}
+    assert codes(events) == ["planned", "held", "refused", "not-started"]
+    assert result.outcomes[0].refused == ()
+    assert simulated.read().migrations == ()
+
+
+def test_what_bars_every_migration_in_the_middle_of_a_plan_drops_the_rest() -> None:
+    simulated = simulate(
+        node("n1", memory="16Gi", labels={"zone": "a"}),
+        node("n2", memory="16Gi"),
+        node("n3", memory="5Gi"),
+        vm("a", on="n1", memory="12Gi"),
+        vm("c", on="n2", memory="5Gi"),
+        pending_vm("p", "8Gi", node_selector={"zone": "a"}),
+    )
+    refusal = RefusedError("no answer", "webhook-unavailable", concerns_all=True)
+    simulated.at(1, lambda: simulated.fail_next("create_migration", refusal))
     events: list[Event] = []
     assert endings(cycle(simulated, events)) == {"p": "bound"}
-    assert [m.vmi_name for m in simulated.read().migrations] == ["b"]
+    assert codes(events)[3:7] == ["created", "succeeded", "refused", "dropped"]
+    assert codes(events)[7:] == ["planned", "held", "created", "succeeded", "bound"]
 
 
 @pytest.mark.parametrize("after_effect", [True, False], ids=["created", "not created"])
@@ -337,7 +373,7 @@ def clusters(draw: st.DrawFn) -> SimulatedCluster:
     return simulate(*things)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(clusters())
 def test_a_cycle_never_overfills_a_node_and_the_one_after_it_moves_nothing(
     simulated: SimulatedCluster,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.errors import InputError
@@ -102,26 +102,22 @@ def nested(values: dict[KeyPath, object]) -> dict[str, Any]:
     return document
 
 
-@settings(deadline=None)
 @given(anything)
 def test_any_structure_is_a_policy_or_refused(structure: object) -> None:
     load_or_refuse(yaml.safe_dump(structure, allow_unicode=True))
     load_or_refuse(json.dumps(structure))
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(NAMES) | st.text(), anything, max_size=4))
 def test_anything_in_any_section_is_a_policy_or_refused(sections: dict[str, object]) -> None:
     load_or_refuse(json.dumps({**sections, **HEADER}))
 
 
-@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_any_text_is_a_policy_or_refused(text: str) -> None:
     load_or_refuse(text)
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(VALUES), anything, max_size=6))
 def test_anything_as_the_value_of_a_key_is_a_policy_or_refused(
     values: dict[KeyPath, object],
@@ -129,7 +125,6 @@ def test_anything_as_the_value_of_a_key_is_a_policy_or_refused(
     load_or_refuse(json.dumps(nested(values)))
 
 
-@settings(deadline=None)
 @given(usual_values)
 def test_policy_that_is_accepted_is_shown_as_the_same_policy(
     values: dict[KeyPath, object],
@@ -141,7 +136,6 @@ def test_policy_that_is_accepted_is_shown_as_the_same_policy(
         assert again.model_dump() == policy.model_dump()
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(VALUES), st.text() | scalars.map(str), max_size=6))
 def test_any_environment_gives_a_policy_or_is_refused_by_name(
     values: dict[KeyPath, str],

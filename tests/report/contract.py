@@ -77,6 +77,7 @@ class Plan(Strict):
     snapshot: Read
     goals: list[Goal]
     moves: list[Move]
+    estimated_seconds: float
     refused: list[Refusal]
 
 
@@ -85,6 +86,7 @@ class Outcome(Strict):
     ending: Literal["bound", "gone", "dropped", "not-started"]
     message: str
     migrations: int
+    refused: list[Refusal]
 
 
 class CycleResult(Strict):

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from rebalancer.model.plan import (
     MOVES_UNDER_WAY,
     Cost,
@@ -79,6 +81,7 @@ def one_move() -> Sample:
             pending_vm("big", "16Gi"),
         ),
         moves=[move(db, "worker-2")],
+        estimated_seconds=64.0,
     )
 
 
@@ -105,6 +108,38 @@ def several_moves() -> Sample:
             pending_vm("big", "12Gi"),
         ),
         moves=[move(first, "worker-3"), move(second, "worker-2", "default/cache-0")],
+        estimated_seconds=144.0,
+    )
+
+
+def detour() -> Sample:
+    """b steps aside to where big will land, so that a can leave; then c has room where a was."""
+    a = vm("a", on="worker-2", memory="3Gi")
+    b = vm("b", on="worker-3", memory="2Gi")
+    c = vm("c", on="worker-1", memory="2Gi")
+    second = replace(move(b, "worker-2", "default/b", "default/a"), id="default/b#2")
+    return sample(
+        goal(
+            Verdict.PLANNED,
+            Reason("makes-room", "4 migrations make room", node="worker-1"),
+            node="worker-1",
+            cost=112.0,
+            bound=112.0,
+            proven=True,
+            move_ids=("default/b", "default/a", "default/c", "default/b#2"),
+        ),
+        on=cluster(
+            *(node(f"worker-{number}", memory="4Gi") for number in (1, 2, 3)),
+            *(a, b, c),
+            pending_vm("big", "4Gi"),
+        ),
+        moves=[
+            move(b, "worker-1"),
+            move(a, "worker-3", "default/b"),
+            move(c, "worker-2", "default/a"),
+            replace(second, source="worker-1"),
+        ],
+        estimated_seconds=56.0,
     )
 
 
@@ -143,6 +178,7 @@ def several_goals() -> Sample:
             pending_vm("third", "14Gi"),
         ),
         moves=[move(a, "worker-3"), move(b, "worker-3")],
+        estimated_seconds=32.0,
     )
 
 
@@ -228,6 +264,7 @@ def large_cluster() -> Sample:
 SAMPLES: dict[str, Callable[[], Sample]] = {
     "one-move": one_move,
     "several-moves": several_moves,
+    "detour": detour,
     "several-goals": several_goals,
     "fits": fits,
     "waiting": waiting,

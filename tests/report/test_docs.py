@@ -36,6 +36,7 @@ ENDINGS = {ending.value for ending in Ending}
 # Where sources write a code down: as an argument, or as the first of a pair that is returned.
 REASON = (r'\bReason\(\s*(?:code=)?"([a-z-]+)"', r'_finding\(\s*Verdict\.\w+,\s*"([a-z-]+)"')
 REFUSAL = (r'\bRefusal\(\s*[\w.]+,\s*"([a-z-]+)"', r'return "([a-z-]+)", ')
+REFUSED_CREATION = (r'\b_Kind\(\s*"([a-z-]+)"', r'code: str = "([a-z-]+)"')
 EVENT = (r'_tell\(\s*"([a-z-]+)"', r'\bEvent\(\s*[\w.]+\(\),\s*"([a-z-]+)"')
 
 
@@ -80,6 +81,11 @@ def test_contract_lists_every_refusal() -> None:
     movability = written(REFUSAL, "rebalancer/scheduling")
     others = written(REFUSAL[:1], "rebalancer/planning", "strategies")
     assert first_column("Refusal codes") == movability | others
+
+
+def test_contract_lists_every_code_of_a_refused_migration() -> None:
+    codes = written(REFUSED_CREATION, "rebalancer")
+    assert first_column("Codes of refused migrations") == codes
 
 
 def test_contract_lists_every_event() -> None:

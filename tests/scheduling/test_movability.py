@@ -87,6 +87,13 @@ def test_each_bar_has_its_code(snapshot: Snapshot, code: str) -> None:
     assert refused(snapshot) == code
 
 
+@pytest.mark.parametrize(("length", "code"), [(63, ""), (64, "name-too-long")])
+def test_a_vm_whose_name_is_no_label_value_stays(length: int, code: str) -> None:
+    """KubeVirt runs it, and its API server refuses each of its migrations."""
+    name = "a" * length
+    assert refused(cluster(node("n1"), vm(name, on="n1")), name) == code
+
+
 def test_a_finished_second_launcher_is_in_nobodys_way() -> None:
     """kubevirt/kubevirt#12773, #18320"""
     old = pod("old", on="n2", phase="Succeeded", vmi_uid="vmi-a")

@@ -5,8 +5,10 @@ migration-create-admitter.go, and what a virt-api of that version answers.
 """
 
 from rebalancer.cluster.protocols import MigrationRequest
+from rebalancer.cluster.refusals import migration_refusal
 from rebalancer.cluster.simulation.world import World
-from rebalancer.errors import ConflictError, RefusedError
+from rebalancer.errors import ConflictError
+from rebalancer.model import keys
 from rebalancer.model.objects import Migration, ObjectKey
 
 _WEBHOOK = 'admission webhook "migration-create-validator.kubevirt.io" denied the request'
@@ -21,8 +23,9 @@ def admitted(request: MigrationRequest, uid: str, world: World) -> Migration:
 
     Raises: RefusedError, ConflictError.
     """
-    if problem := _problem(request.vmi, world):
-        raise RefusedError(f"{_WEBHOOK}: {problem}")
+    answer = _problem_with_label(request) or _problem(request.vmi, world)
+    if refusal := answer and migration_refusal(400, answer, request.vmi):
+        raise refusal
     if ObjectKey(request.vmi.namespace, request.name) in world.migrations:
         raise ConflictError(
             f'virtualmachineinstancemigrations.kubevirt.io "{request.name}" already exists'
@@ -37,19 +40,33 @@ def admitted(request: MigrationRequest, uid: str, world: World) -> Migration:
     )
 
 
+def _problem_with_label(request: MigrationRequest) -> str | None:
+    """The mutating webhook comes first, and the API server looks at the label that it adds."""
+    name = request.vmi.name
+    if len(name) <= keys.LONGEST_LABEL_VALUE:
+        return None
+    return (
+        f'VirtualMachineInstanceMigration.kubevirt.io "{request.name}" is invalid: metadata.labels:'
+        f' Invalid value: "{name}": must be no more than {keys.LONGEST_LABEL_VALUE} bytes'
+    )
+
+
 def _problem(key: ObjectKey, world: World) -> str | None:
     vmi = world.vmis.get(key)
     if vmi is None:
-        return f'the VMI "{key}" does not exist'
+        return f'{_WEBHOOK}: the VMI "{key}" does not exist'
     if vmi.phase in {"Succeeded", "Failed"}:
-        return "Cannot migrate VMI in finalized state."
+        return f"{_WEBHOOK}: Cannot migrate VMI in finalized state."
     condition = vmi.live_migratable
     if condition is not None and condition.status == "False":
-        return f"Cannot migrate VMI, Reason: {condition.reason}, Message: {condition.message}"
+        return (
+            f"{_WEBHOOK}: Cannot migrate VMI, Reason: {condition.reason},"
+            f" Message: {condition.message}"
+        )
     for migration in world.migrations.values():
         if migration.vmi_key == key and not migration.is_finished:
             return (
-                f"in-flight migration detected. Active migration job ({migration.uid}) is currently"
-                f" already in progress for VMI {key.name}."
+                f"{_WEBHOOK}: in-flight migration detected. Active migration job ({migration.uid})"
+                f" is currently already in progress for VMI {key.name}."
             )
     return None

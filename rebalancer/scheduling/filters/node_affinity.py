@@ -46,12 +46,10 @@ def _meets_label(requirement: Requirement, state: ClusterState) -> BoolArray:
 
 
 def _allowed(pod: Pod, state: ClusterState) -> BoolArray:
-    allowed = np.ones(len(state.nodes), np.bool_)
-    for key, value in pod.node_selector.items():
-        allowed &= state.has_label(key, value)
-    if pod.node_affinity is not None:
-        allowed &= matches_any(pod.node_affinity, state)
-    return allowed
+    allowed = state.has_labels(pod.node_selector)
+    if pod.node_affinity is None:
+        return allowed
+    return allowed & matches_any(pod.node_affinity, state)
 
 
 def _reasons(pod: Pod, state: ClusterState, node: int) -> tuple[str, ...]:

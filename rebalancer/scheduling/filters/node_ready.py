@@ -6,7 +6,7 @@ from rebalancer.scheduling.state import BoolArray, ClusterState
 
 
 def _allowed(_pod: Pod, state: ClusterState) -> BoolArray:
-    return state.mask(node.is_ready for node in state.nodes)
+    return state.is_ready
 
 
 def _reasons(_pod: Pod, _state: ClusterState, _node: int) -> tuple[str, ...]:

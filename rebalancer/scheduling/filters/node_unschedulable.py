@@ -1,5 +1,7 @@
 """NodeUnschedulable: a cordoned node takes only pods that tolerate the cordon's taint."""
 
+import numpy as np
+
 from rebalancer.model.objects import Pod, Taint
 from rebalancer.scheduling.filters.base import Filter
 from rebalancer.scheduling.matching import tolerates
@@ -9,8 +11,9 @@ _CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 
 def _allowed(pod: Pod, state: ClusterState) -> BoolArray:
-    is_tolerated = any(tolerates(toleration, _CORDON) for toleration in pod.tolerations)
-    return state.mask(is_tolerated or not node.is_unschedulable for node in state.nodes)
+    if any(tolerates(toleration, _CORDON) for toleration in pod.tolerations):
+        return np.ones(len(state.nodes), np.bool_)
+    return ~state.is_unschedulable
 
 
 def _reasons(_pod: Pod, _state: ClusterState, _node: int) -> tuple[str, ...]:
