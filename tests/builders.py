@@ -20,6 +20,7 @@ from rebalancer.model.objects import (
     LimitRange,
     Migration,
     MigrationConfiguration,
+    MigrationPolicy,
     MigrationState,
     Namespace,
     Node,
@@ -48,6 +49,7 @@ Thing = (
     | PersistentVolumeClaim
     | PersistentVolume
     | StorageClass
+    | MigrationPolicy
     | CSIDriver
     | Namespace
     | ResourceQuota
@@ -252,6 +254,7 @@ def cluster(
         quotas=_only(ResourceQuota, objects),
         limit_ranges=_only(LimitRange, objects),
         disruption_budgets=_only(PodDisruptionBudget, objects),
+        migration_policies=_only(MigrationPolicy, objects),
         migration_configuration=configurations[0] if configurations else MigrationConfiguration(),
         launcher_configuration=launchers[0] if launchers else LauncherConfiguration(),
         missing=missing,

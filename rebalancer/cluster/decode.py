@@ -31,6 +31,7 @@ from rebalancer.cluster.virtual_machines import (
     VMIConverter,
     convert_kubevirt,
     convert_migration,
+    convert_migration_policy,
 )
 from rebalancer.errors import ClusterError, UnreadableObjectError
 from rebalancer.model.objects import (
@@ -38,6 +39,7 @@ from rebalancer.model.objects import (
     CSINode,
     LimitRange,
     Migration,
+    MigrationPolicy,
     Namespace,
     Node,
     PersistentVolume,
@@ -55,6 +57,7 @@ Object = (
     | Pod
     | VirtualMachineInstance
     | Migration
+    | MigrationPolicy
     | KubeVirtSettings
     | PersistentVolumeClaim
     | PersistentVolume
@@ -86,6 +89,7 @@ class ObjectDecoder:
             kinds.POD: PodConverter().convert,
             kinds.VMI: VMIConverter().convert,
             kinds.MIGRATION: convert_migration,
+            kinds.MIGRATION_POLICY: convert_migration_policy,
             kinds.KUBEVIRT: convert_kubevirt,
             kinds.CLAIM: convert_claim,
             kinds.VOLUME: convert_volume,
@@ -164,6 +168,7 @@ _SHAPES: Mapping[Kind, Any] = {
     kinds.POD: wire.Pod,
     kinds.VMI: wire.VirtualMachineInstance,
     kinds.MIGRATION: wire.Migration,
+    kinds.MIGRATION_POLICY: wire.MigrationPolicy,
     kinds.KUBEVIRT: wire.KubeVirt,
     kinds.CLAIM: wire.PersistentVolumeClaim,
     kinds.VOLUME: wire.PersistentVolume,

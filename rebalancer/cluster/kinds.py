@@ -7,6 +7,9 @@ class Kind(NamedTuple):
     name: str
     group: str
     plural: str
+    version: str = "v1"
+    is_optional: bool = False
+    """Whether a cluster may not know the kind, and then has no object of it."""
 
     @property
     def resource(self) -> str:
@@ -15,7 +18,7 @@ class Kind(NamedTuple):
 
     def path(self, namespace: str = "", name: str = "") -> str:
         """Of all objects, of those in a namespace, or of one object."""
-        parts = ["apis", self.group, "v1"] if self.group else ["api", "v1"]
+        parts = ["apis", self.group, self.version] if self.group else ["api", self.version]
         if namespace:
             parts += ["namespaces", namespace]
         return "/" + "/".join([*parts, self.plural, *filter(None, [name])])
@@ -34,6 +37,9 @@ QUOTA = Kind("ResourceQuota", "", "resourcequotas")
 LIMIT_RANGE = Kind("LimitRange", "", "limitranges")
 DISRUPTION_BUDGET = Kind("PodDisruptionBudget", "policy", "poddisruptionbudgets")
 KUBEVIRT = Kind("KubeVirt", "kubevirt.io", "kubevirts")
+MIGRATION_POLICY = Kind(
+    "MigrationPolicy", "migrations.kubevirt.io", "migrationpolicies", "v1alpha1", is_optional=True
+)
 VMI = Kind("VirtualMachineInstance", "kubevirt.io", "virtualmachineinstances")
 MIGRATION = Kind(
     "VirtualMachineInstanceMigration", "kubevirt.io", "virtualmachineinstancemigrations"
@@ -42,6 +48,7 @@ LEASE = Kind("Lease", "coordination.k8s.io", "leases")
 
 SNAPSHOT_KINDS = (
     KUBEVIRT,
+    MIGRATION_POLICY,
     NAMESPACE,
     LIMIT_RANGE,
     DISRUPTION_BUDGET,

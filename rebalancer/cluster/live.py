@@ -67,7 +67,7 @@ class LiveCluster:
     def read(self) -> Snapshot:
         """Each kind is read consistently, one after the other."""
         decoder = ObjectDecoder()
-        objects = {kind: self._list(kind, decoder) for kind in SNAPSHOT_KINDS}
+        objects = {kind: self._list_known(kind, decoder) for kind in SNAPSHOT_KINDS}
         if not objects[KUBEVIRT]:
             del objects[KUBEVIRT]  # then its settings are unknown, not the defaults
         return self._remembered(collect(objects, self.now()))
@@ -152,6 +152,15 @@ class LiveCluster:
                 if error.status != 410:
                     raise
         return self._list_pages(kind, decoder, query)
+
+    def _list_known(self, kind: Kind, decoder: ObjectDecoder) -> list[Any]:
+        """As `_list`; none of a kind that a cluster need not know."""
+        try:
+            return self._list(kind, decoder)
+        except ApiError as error:
+            if kind.is_optional and error.status == 404:
+                return []
+            raise
 
     def _list_pages(self, kind: Kind, decoder: ObjectDecoder, query: Query) -> list[Any]:
         objects: list[Object] = []

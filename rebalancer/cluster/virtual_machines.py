@@ -12,6 +12,7 @@ from rebalancer.model.objects import (
     LauncherConfiguration,
     Migration,
     MigrationConfiguration,
+    MigrationPolicy,
     MigrationState,
     VirtualMachineInstance,
 )
@@ -47,6 +48,7 @@ class VMIConverter:
             uid=required(metadata.uid, "metadata.uid"),
             phase=status.phase or "",
             node_name=status.node_name or None,
+            labels=metadata.labels or EMPTY,
             annotations=metadata.annotations or EMPTY,
             guest_memory_bytes=_guest_memory_bytes(domain, status),
             architecture=spec.architecture or "",
@@ -110,6 +112,23 @@ def _migration_configuration(configuration: wire.KubeVirtConfiguration) -> Migra
     }
     return MigrationConfiguration(
         **{name: value for name, value in settings.items() if value is not None}
+    )
+
+
+def convert_migration_policy(policy: wire.MigrationPolicy) -> MigrationPolicy:
+    metadata = policy.metadata or wire.Metadata()
+    spec = policy.spec or wire.MigrationPolicySpec()
+    selectors = spec.selectors or wire.MigrationPolicySelectors()
+    bandwidth = spec.bandwidth_per_migration
+    return MigrationPolicy(
+        name=required(metadata.name, "metadata.name"),
+        has_selectors=spec.selectors is not None,
+        vmi_labels=selectors.virtual_machine_instance_selector or EMPTY,
+        namespace_labels=selectors.namespace_selector or EMPTY,
+        bandwidth_bytes_per_second=None
+        if bandwidth is None
+        else amount(bandwidth, "spec.bandwidthPerMigration"),
+        completion_timeout_seconds_per_gib=spec.completion_timeout_per_gib,
     )
 
 

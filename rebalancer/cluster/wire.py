@@ -373,6 +373,21 @@ class MigrationConfiguration(Wire):
     bandwidth_per_migration: Quantity | None = None
 
 
+class MigrationPolicySelectors(Wire):
+    namespace_selector: dict[str, str] | None = None
+    virtual_machine_instance_selector: dict[str, str] | None = None
+
+
+class MigrationPolicySpec(Wire):
+    selectors: MigrationPolicySelectors | None = None
+    bandwidth_per_migration: Quantity | None = None
+    completion_timeout_per_gib: int | None = field(default=None, name="completionTimeoutPerGiB")
+
+
+class MigrationPolicy(Object):
+    spec: MigrationPolicySpec | None = None
+
+
 class MigrationState(Wire):
     migration_uid: str | None = None
     completed: bool | None = None

@@ -51,10 +51,9 @@ def _spare_slots(node: str, snapshot: Snapshot) -> int:
 
 def _longest_seconds(moves: Sequence[Move], snapshot: Snapshot, context: PlanningContext) -> int:
     """Every move one after the other, each waiting and running as long as it may."""
-    configuration = snapshot.migration_configuration
     return context.execution.bind_timeout_seconds + sum(
         context.execution.start_timeout_seconds
-        + deadline_seconds(snapshot.vmi_by_key[move.vmi], configuration)
+        + deadline_seconds(snapshot.vmi_by_key[move.vmi], snapshot)
         for move in moves
     )
 

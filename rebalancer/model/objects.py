@@ -228,6 +228,7 @@ class VirtualMachineInstance(Struct, frozen=True):
     uid: str
     phase: str = "Running"
     node_name: str | None = None
+    labels: Mapping[str, str] = EMPTY
     annotations: Mapping[str, str] = EMPTY
     guest_memory_bytes: int | None = None
     """What a migration copies; None where the VMI names no guest memory."""
@@ -419,6 +420,17 @@ class LauncherConfiguration(Struct, frozen=True):
     """By network binding plugin: memory that each VM with such an interface needs besides."""
     eviction_strategy: str = ""
     """Of VMIs that name none; empty where KubeVirt leaves it open too."""
+
+
+class MigrationPolicy(Struct, frozen=True):
+    """Settings for the migrations of the VMIs that it selects; None where it leaves one alone."""
+
+    name: str
+    has_selectors: bool = False
+    vmi_labels: Mapping[str, str] = EMPTY
+    namespace_labels: Mapping[str, str] = EMPTY
+    bandwidth_bytes_per_second: int | None = None
+    completion_timeout_seconds_per_gib: int | None = None
 
 
 class MigrationConfiguration(Struct, frozen=True):

@@ -16,6 +16,7 @@ from rebalancer.model.objects import (
     LimitRange,
     Migration,
     MigrationConfiguration,
+    MigrationPolicy,
     Namespace,
     Node,
     ObjectKey,
@@ -48,6 +49,7 @@ class Snapshot(Struct, frozen=True, dict=True):
     quotas: tuple[ResourceQuota, ...] = ()
     limit_ranges: tuple[LimitRange, ...] = ()
     disruption_budgets: tuple[PodDisruptionBudget, ...] = ()
+    migration_policies: tuple[MigrationPolicy, ...] = ()
     migration_configuration: MigrationConfiguration = MigrationConfiguration()
     launcher_configuration: LauncherConfiguration = LauncherConfiguration()
     missing: tuple[str, ...] = ()

@@ -12,6 +12,7 @@ from rebalancer.model.plan import Cost
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.policy.model import CostPolicy
 from rebalancer.scheduling.filters.taint_toleration import untolerated
+from rebalancer.scheduling.migration_policy import migration_configuration
 from rebalancer.scheduling.state import ClusterState
 
 _RECENT = timedelta(days=1)
@@ -34,7 +35,7 @@ def base_cost(
     vmi: VirtualMachineInstance, pod: Pod, snapshot: Snapshot, policy: CostPolicy
 ) -> Cost:
     """What moving the VMI costs wherever it goes; terms that are 0 are left out."""
-    migrations = snapshot.migration_configuration
+    migrations = migration_configuration(vmi, snapshot)
     terms = {
         "copy": copy_seconds(bytes_to_copy(vmi, pod), migrations, policy),
         "fixed": policy.fixed_seconds,

@@ -27,6 +27,7 @@ from rebalancer.scheduling.feasibility import Feasibility, evaluate
 from rebalancer.scheduling.filters.inter_pod_affinity import barring_terms
 from rebalancer.scheduling.filters.volume_binding import claim_problems
 from rebalancer.scheduling.filters.volume_restrictions import claim_conflicts
+from rebalancer.scheduling.migration_policy import migration_configuration
 from rebalancer.scheduling.movability import refusal
 from rebalancer.scheduling.state import BoolArray, ClusterState, IntArray
 from rebalancer.scheduling.target_pod import TargetPods, off_its_launchers, released_requests
@@ -210,7 +211,7 @@ def to_moves(
                 target=movers.state.nodes[step.target].name,
                 bytes=size_bytes,
                 seconds=costs.copy_seconds(
-                    size_bytes, snapshot.migration_configuration, context.cost
+                    size_bytes, migration_configuration(mover.vmi, snapshot), context.cost
                 ),
                 cost=costs.with_target_charges(mover.cost, mover.rules.charges, step.target),
                 after=tuple(ids[wait] for wait in waits),

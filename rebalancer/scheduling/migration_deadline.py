@@ -4,21 +4,22 @@ from datetime import timedelta
 
 from rebalancer.model.objects import (
     Migration,
-    MigrationConfiguration,
     MigrationState,
     VirtualMachineInstance,
 )
 from rebalancer.model.snapshot import Snapshot
+from rebalancer.scheduling.migration_policy import migration_configuration
 
 
-def deadline_seconds(vmi: VirtualMachineInstance, configuration: MigrationConfiguration) -> int:
+def deadline_seconds(vmi: VirtualMachineInstance, snapshot: Snapshot) -> int:
     """KubeVirt's own limits, one after the other: completion by guest size, then progress.
 
     Source: kubevirt/kubevirt v1.8.4 pkg/virt-handler/migration-source.go and
     pkg/virt-launcher/virtwrap/live-migration-source.go; virt-handler aborts by then, so a
     migration that lasts longer has nobody left who looks after it. What the VMI notes of its
-    present migration, which a MigrationPolicy may have set, goes before the KubeVirt CR.
+    present migration goes before what would hold for the next one.
     """
+    configuration = migration_configuration(vmi, snapshot)
     noted = vmi.migration_state or MigrationState()
     per_gib = noted.completion_timeout_seconds_per_gib
     if per_gib is None:
@@ -37,5 +38,5 @@ def is_overdue(migration: Migration, snapshot: Snapshot) -> bool:
         return True
     if migration.created_at is None:
         return False
-    limit = timedelta(seconds=deadline_seconds(vmi, snapshot.migration_configuration))
+    limit = timedelta(seconds=deadline_seconds(vmi, snapshot))
     return snapshot.taken_at - migration.created_at > limit

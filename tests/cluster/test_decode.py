@@ -13,6 +13,7 @@ from rebalancer.cluster.kinds import (
     CSI_NODE,
     KUBEVIRT,
     MIGRATION,
+    MIGRATION_POLICY,
     NAMESPACE,
     NODE,
     POD,
@@ -32,6 +33,7 @@ from rebalancer.model.objects import (
     LauncherConfiguration,
     Migration,
     MigrationConfiguration,
+    MigrationPolicy,
     MigrationState,
     Namespace,
     Node,
@@ -330,6 +332,26 @@ class TestStorageAndNamespaces:
         assert read(VOLUME_ATTACHMENT, item) == VolumeAttachment("a", "rbd", "n1", "v")
         inline = with_field(item, "spec.source", {"inlineVolumeSpec": {}})
         assert read(VOLUME_ATTACHMENT, inline) == VolumeAttachment("a", "rbd", "n1", "")
+
+    def test_migration_policy_tells_whom_it_selects_and_what_it_sets(self) -> None:
+        selectors = {
+            "namespaceSelector": {"team": "a"},
+            "virtualMachineInstanceSelector": {"os": "linux"},
+        }
+        spec = {
+            "selectors": selectors,
+            "bandwidthPerMigration": "64Mi",
+            "completionTimeoutPerGiB": 20,
+        }
+        item = {"metadata": {"name": "slow"}, "spec": spec}
+        assert read(MIGRATION_POLICY, item) == MigrationPolicy(
+            "slow", True, {"os": "linux"}, {"team": "a"}, 64 * 2**20, 20
+        )
+        bare = {"metadata": {"name": "bare"}, "spec": {"selectors": {}}}
+        assert read(MIGRATION_POLICY, bare) == MigrationPolicy("bare", True)
+        assert read(MIGRATION_POLICY, {"metadata": {"name": "all"}}) == MigrationPolicy(
+            "all", False
+        )
 
     def test_namespace_keeps_its_labels(self) -> None:
         assert read(NAMESPACE, wire.namespace("shop", team="a")) == Namespace("shop", {"team": "a"})

@@ -68,7 +68,7 @@ class TestForms:
         assert reference.quotas[0].hard == {"requests.memory": 64 * 2**30}
         assert reference.limit_ranges[0].items[0].max == {"memory": 32 * 2**30}
         assert reference.disruption_budgets[0].name == "budget"
-        assert reference.missing == STORAGE_KINDS
+        assert reference.missing == ("MigrationPolicy", *STORAGE_KINDS)
 
     def test_yaml_list(self, tmp_path: Path, reference: Snapshot) -> None:
         assert read(write(tmp_path, "dump.yaml", yaml.dump(as_list(*OBJECTS)))) == reference
@@ -217,6 +217,7 @@ class TestWhatIsLacking:
         )
         assert snapshot.missing == (
             "KubeVirt",
+            "MigrationPolicy",
             "LimitRange",
             "PodDisruptionBudget",
             "PersistentVolume",

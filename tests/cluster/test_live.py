@@ -1,5 +1,6 @@
 """A live cluster is read consistently and changed only as asked."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -28,7 +29,9 @@ MIGRATIONS = f"{KUBEVIRT}/virtualmachineinstancemigrations"
 SHOP_MIGRATIONS = f"{KUBEVIRT}/namespaces/shop/virtualmachineinstancemigrations"
 LOCKS = "/api/v1/namespaces/rebalancer/pods"
 WEB = ObjectKey("shop", "web")
+MIGRATION_POLICIES = "/apis/migrations.kubevirt.io/v1alpha1/migrationpolicies"
 NOTHING_OF = (
+    MIGRATION_POLICIES,
     "/apis/storage.k8s.io/v1/storageclasses",
     "/apis/storage.k8s.io/v1/csidrivers",
     "/apis/storage.k8s.io/v1/csinodes",
@@ -112,6 +115,20 @@ class TestRead:
     ) -> None:
         server.on("GET", f"{KUBEVIRT}/kubevirts", refusal(404, "404 page not found"))
         with pytest.raises(ClusterError, match="KubeVirt is not installed in this cluster"):
+            cluster.read()
+
+    def test_cluster_that_knows_no_migration_policies_has_none(
+        self, cluster: LiveCluster, server: ApiServer
+    ) -> None:
+        server.on("GET", MIGRATION_POLICIES, refusal(404, "404 page not found"))
+        snapshot = cluster.read()
+        assert (snapshot.migration_policies, snapshot.missing) == ((), ())
+
+    def test_migration_policies_that_may_not_be_listed_are_an_error(
+        self, cluster: LiveCluster, server: ApiServer
+    ) -> None:
+        server.on("GET", MIGRATION_POLICIES, refusal(403, "forbidden"))
+        with pytest.raises(ClusterError, match="migrationpolicies"):
             cluster.read()
 
     def test_settings_of_kubevirt_can_be_missing(
@@ -244,7 +261,7 @@ def test_documented_rights_are_those_that_are_used(cluster: LiveCluster, server:
 LISTED = (
     *("csinodes", "kubevirts", "limitranges", "namespaces", "nodes", "persistentvolumeclaims"),
     *("persistentvolumes", "poddisruptionbudgets", "pods", "resourcequotas", "volumeattachments"),
-    *("storageclasses", "csidrivers"),
+    *("storageclasses", "csidrivers", "migrationpolicies"),
     *("virtualmachineinstancemigrations", "virtualmachineinstances"),
 )
 RIGHTS = {
@@ -260,7 +277,7 @@ RIGHTS = {
 
 def right(asked: Asked) -> tuple[str, str, str]:
     """Verb, resource and namespace, as RBAC sees the request."""
-    parts = asked.path.split("/v1/")[1].split("/")
+    parts = re.split("/v1(?:alpha1)?/", asked.path)[1].split("/")
     namespace = ""
     if len(parts) > 2:
         _, namespace, *parts = parts

@@ -47,6 +47,7 @@ CLUSTER_RIGHTS = {
     ("", "nodes"): {"get", "list"},
     ("", "pods"): {"list", "watch"},
     ("kubevirt.io", "kubevirts"): {"list"},
+    ("migrations.kubevirt.io", "migrationpolicies"): {"list"},
     ("kubevirt.io", "virtualmachineinstances"): {"get", "list"},
     ("kubevirt.io", "virtualmachineinstancemigrations"): {"list", "watch", "create"},
 }

@@ -23,13 +23,13 @@ def test_the_deadline_grows_with_the_guest(
 ) -> None:
     """kubevirt/kubevirt#12848: 800 s per GiB were 14 hours for 64 GiB, 150 are 2 h 40."""
     vmi, _ = vm("a", on="n1", memory=memory)
-    assert deadline_seconds(vmi, configuration) == seconds
+    assert deadline_seconds(vmi, cluster(configuration)) == seconds
 
 
-def test_a_migration_policy_goes_before_the_kubevirt_cr() -> None:
+def test_what_the_vmi_notes_of_its_migration_goes_before_the_kubevirt_cr() -> None:
     state = MigrationState(completion_timeout_seconds_per_gib=10, progress_timeout_seconds=0)
     vmi, _ = vm("a", on="n1", memory="4Gi", vmi={"migration_state": state})
-    assert deadline_seconds(vmi, MigrationConfiguration()) == 40
+    assert deadline_seconds(vmi, cluster()) == 40
 
 
 def test_a_migration_is_overdue_once_its_deadline_has_passed() -> None:
