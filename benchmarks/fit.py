@@ -6,10 +6,9 @@ from typing import Annotated, NamedTuple
 import typer
 
 from benchmarks.generator import SHAPES, Recipe, fit_problem, generate
-from benchmarks.measure import measure
+from benchmarks.measure import measure_planner
 from benchmarks.replay import replay
 from benchmarks.report import duration, heading, machine, percentile, row
-from rebalancer.planning.fit import solve_fit
 from rebalancer.planning.problem import Outcome
 
 _HEADINGS = (
@@ -50,7 +49,7 @@ def run(recipe: Recipe, work_limit: float) -> Run | None:
     if cluster is None:
         return None
     problem = fit_problem(cluster)
-    measured = measure(lambda: solve_fit(problem, work_limit))
+    measured = measure_planner(problem, work_limit)
     outcome = measured.value
     if outcome.solution is not None:
         replay(problem, outcome.solution.moves, outcome.solution.node)

@@ -10,6 +10,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
+from rebalancer.planning.fit import solve_fit
+from rebalancer.planning.isolation import IsolatedSearch
+from rebalancer.planning.problem import FitProblem, Outcome
+from rebalancer.policy.model import PlanningPolicy
+
 T = TypeVar("T")
 
 _POLL_SECONDS = 0.02
@@ -36,6 +41,12 @@ def measure(call: Callable[[], T]) -> Measured[T]:
     value = call()
     seconds, core_seconds = time.perf_counter() - start, _core_seconds() - core_start
     return Measured(value, seconds, core_seconds, _peak_resident_bytes())
+
+
+def measure_planner(problem: FitProblem, deadline_seconds: float) -> Measured[Outcome]:
+    """As the rebalancer runs it, the process of the second stage included."""
+    policy = PlanningPolicy(deadline_seconds=deadline_seconds)
+    return measure(lambda: solve_fit(problem, IsolatedSearch(policy)))
 
 
 def _core_seconds() -> float:

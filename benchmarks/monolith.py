@@ -10,10 +10,9 @@ from ortools.math_opt.python import mathopt
 
 from benchmarks.flow_model import FlowResult, solve_flow_model
 from benchmarks.generator import Recipe, fit_problem, generate
-from benchmarks.measure import in_process, measure
+from benchmarks.measure import in_process, measure_planner
 from benchmarks.replay import replay
 from benchmarks.report import duration, heading, machine, percentile, row
-from rebalancer.planning.fit import solve_fit
 from rebalancer.planning.problem import INFINITE, FitProblem, Outcome
 
 _SOLVERS = {"CP-SAT": mathopt.SolverType.CP_SAT, "HiGHS": mathopt.SolverType.HIGHS}
@@ -54,7 +53,7 @@ def compare(recipe: Recipe, limit_seconds: float) -> Comparison | None:
     if cluster is None:
         return None
     problem = fit_problem(cluster)
-    ours = measure(lambda: solve_fit(problem, limit_seconds))
+    ours = measure_planner(problem, limit_seconds)
     if ours.value.solution is not None:
         replay(problem, ours.value.solution.moves, ours.value.solution.node)
     theirs = {name: _solve_apart(problem, name, limit_seconds) for name in _SOLVERS}

@@ -12,10 +12,9 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import typer
 
-from benchmarks.measure import Measured, measure
+from benchmarks.measure import Measured, measure_planner
 from benchmarks.replay import replay
 from benchmarks.report import duration, heading, machine, percentile, row
-from rebalancer.planning.fit import solve_fit
 from rebalancer.planning.problem import FitProblem, Outcome
 from rebalancer.scheduling.state import IntArray
 
@@ -124,7 +123,7 @@ def _run(shape: Shape, fill: float, seed: int, work_limit: float) -> Measured[Ou
     problem = generate(shape, fill, seed)
     if problem is None:
         return None
-    measured = measure(lambda: solve_fit(problem, work_limit))
+    measured = measure_planner(problem, work_limit)
     solution = measured.value.solution
     if solution is not None:
         replay(problem, solution.moves, solution.node)

@@ -10,19 +10,18 @@ from typing import Annotated
 import typer
 
 from benchmarks.generator import Recipe
-from benchmarks.measure import measure
+from benchmarks.measure import measure_planner
 from benchmarks.peers.answer import Answer, read_answer
 from benchmarks.peers.instance import Instance, generated, micro_cases
 from benchmarks.peers.programs import PROGRAMS, Command, UnavailableError
 from benchmarks.report import duration, heading, machine, row
-from rebalancer.planning.fit import solve_fit
 
 _GRACE_SECONDS = 30
 """For starting up and building a model, before a process is killed."""
 
 
 def _ours(instance: Instance, limit_seconds: int) -> Answer:
-    measured = measure(lambda: solve_fit(instance.problem, limit_seconds))
+    measured = measure_planner(instance.problem, limit_seconds)
     outcome, seconds = measured.value, measured.seconds
     solution = outcome.solution
     if solution is None:

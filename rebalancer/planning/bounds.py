@@ -7,6 +7,7 @@ exact, because VMs come in few sizes.
 """
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from rebalancer.planning.problem import INFINITE, FitProblem
@@ -63,6 +64,19 @@ def chain_prices(problem: FitProblem, has_home: BoolArray, resource: int) -> Int
     return prices
 
 
+def price_chains(problem: FitProblem, has_home: BoolArray) -> tuple[FitProblem, FloatArray]:
+    """The problem with every mover without a home made dearer by what one costs at least, in the
+    resource in which that bounds highest; and (n,) what landing on each node costs at least.
+    """
+    everybody = np.ones(problem.mover_count, np.bool_)
+    candidates = []
+    for resource in map(int, np.flatnonzero(problem.request > 0)):
+        prices = chain_prices(problem, has_home, resource)
+        priced = replace(problem, mover_cost=problem.mover_cost + prices)
+        candidates.append((priced, clearing_bounds(priced, everybody)))
+    return max(candidates, key=lambda candidate: float(candidate[1].min()))
+
+
 NEVER = 2**40
 """Stands for infinite in whole numbers; more than any plan costs, and small enough to add up."""
 
@@ -86,11 +100,16 @@ class FractionalCover:
 
     def bounds(self, lack: IntArray) -> FloatArray:
         """(n,) cost of giving each node what it lacks, the last mover in part; 0 for no lack."""
+        return self.bounds_at(np.arange(len(lack)), lack)
+
+    def bounds_at(self, nodes: IntArray, lack: IntArray) -> FloatArray:
+        """The same for any nodes, one more than once if need be, and what each then lacks."""
+        starts, ends = self.starts[nodes], self.ends[nodes]
         # The mover at which what the node's movers have given reaches what it lacks.
-        last = np.searchsorted(self.given, self.given[self.starts] + lack, side="left") - 1
+        last = np.searchsorted(self.given, self.given[starts] + lack, side="left") - 1
         bounds = np.zeros(len(lack))
-        reached = (lack > 0) & (last < self.ends)
-        at, start = last[reached], self.starts[reached]
+        reached = (lack > 0) & (last < ends)
+        at, start = last[reached], starts[reached]
         part = (self.given[start] + lack[reached] - self.given[at]) / self.gain[at]
         bounds[reached] = self.spent[at] - self.spent[start] + self.cost[at] * part
         bounds[(lack > 0) & ~reached] = INFINITE
@@ -115,6 +134,7 @@ def _unbounded_cover(gain: IntArray, cost: IntArray, lack: IntArray, max_moves: 
             np.concatenate([spent, (spent[:, None] + prices).ravel()]),
             enough,
         )
+        # Having enough is no end: more of the smaller ones may do it for less.
         if np.array_equal(before[0], given) and np.array_equal(before[1], spent):
             break
     index = np.searchsorted(given, lack, side="left")

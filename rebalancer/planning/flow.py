@@ -1,7 +1,7 @@
 """Second stage: what only chains of moves can reach, as an integer flow of kinds of movers.
 
-Movers of one kind (same request, same allowed nodes, same charges) are interchangeable as
-targets go, so each mover only has "leaves" and each kind "so many arrive at node j". Capacity
+Searches below a cost that rises: only what can take part in a plan that cheap is in the program,
+so the first ones are small, and one without a solution raises the bound for all plans. Capacity
 holds in the final state; whether an order exists, and whether it takes detours, is looked at
 afterwards, and a set of moves that cannot be carried out at its own cost is cut off and the search
 goes on. Detours end in a final state as well and only add to its cost, so a bound found here holds
@@ -9,197 +9,174 @@ for plans with detours.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator
+from math import ceil
+from typing import NamedTuple
 
-import numpy as np
-from ortools.sat.python import cp_model
-
-from rebalancer.planning.ordering import OrderingLimitError, Slot, find_order
+from rebalancer.planning.bounds import price_chains
+from rebalancer.planning.flow_program import Flow, FlowProgram
+from rebalancer.planning.ordering import OrderingLimitError, find_order
 from rebalancer.planning.problem import INFINITE, FitProblem, Moves, Outcome, Solution
-from rebalancer.scheduling.state import IntArray
+from rebalancer.planning.reduction import reduce
+from rebalancer.planning.search import movers_with_home
+from rebalancer.planning.solver import solve
+
+_FIRST_STEP = 0.05
+"""The first search is below the known bound and this part of it; each one after it goes twice as
+far, until one is too far to be answered; then half as far. Measured: see docs/decisions/solver.md.
+"""
+
+_WORK_SHARE = 0.2
+"""Of the work that is left, what one search may use up; a guess."""
+
+_LEAST_WORK = 0.1
+"""Of the work limit; what is then left is too little for another search."""
+
+_WORK_PER_TERM = 2e-6
+"""Of a program, for stating it; measured: what CP-SAT does not count of large ones."""
+
+_WORK_OF_ORDERING = 0.3
+"""Of a search for an order that was given up; it takes about a second."""
 
 _MAX_CUTS = 25
-"""Sets of moves without an order that are cut off before the search is given up; a guess."""
+"""Sets of moves without an order that one search cuts off before all is given up; a guess."""
 
-OUT_OF_TIME = "the solver's time ran out"
-TOO_MANY_NODES = "only the most promising nodes were searched"
+OUT_OF_WORK = "the solver's time ran out"
+TOO_MANY_CUTS = f"{_MAX_CUTS} sets of moves were found that cannot be carried out in any order"
 
 
-class _Model:
-    """The variables of one flow model over some of the nodes."""
+class Progress(NamedTuple):
+    """What is known by now, and what it took."""
 
-    def __init__(self, problem: FitProblem, nodes: IntArray, cost_limit: float) -> None:
+    outcome: Outcome
+    work: float
+
+
+def search_flows(problem: FitProblem, known: Outcome, work_limit: float) -> Iterator[Progress]:
+    """Improves on what is known; the last outcome is all that could be found.
+
+    `work_limit`: in the solver's work, see there.
+    """
+    search = _FlowSearch(problem, known, work_limit)
+    while search.goes_on():
+        search.widen()
+        yield Progress(search.outcome(), work_limit - search.work_left)
+
+
+def solve_flow(problem: FitProblem, known: Outcome, work_limit: float) -> Outcome:
+    """The last outcome of the search, in this process."""
+    return [known, *(found for found, _ in search_flows(problem, known, work_limit))][-1]
+
+
+class _FlowSearch:
+    def __init__(self, problem: FitProblem, known: Outcome, work_limit: float) -> None:
         self.problem = problem
-        self.kinds = problem.kinds
-        self.cp = cp_model.CpModel()
-        self.nodes = [int(node) for node in nodes]
-        is_in = np.zeros(problem.node_count, np.bool_)
-        is_in[nodes] = True
-        movers = np.flatnonzero(is_in[problem.mover_node] & (problem.mover_cost < cost_limit))
-        self.leaves = {int(i): self.cp.new_bool_var(f"leaves_{i}") for i in movers}
-        self.arrives = self._arrivals()
-        self.lands = {
-            node: self.cp.new_bool_var(f"lands_{node}")
-            for node in self.nodes
-            if problem.landing[node]
-        }
-        self.objective = sum(
-            int(problem.mover_cost[i]) * var for i, var in self.leaves.items()
-        ) + sum(self._charge(slot) * var for slot, var in self.arrives.items())
-        self._constrain()
+        self.best = known.solution
+        self.work_left = work_limit
+        self.lower = known.bound
+        """No solution of the whole program costs less, those that are cut off apart."""
+        self.unordered = INFINITE
+        """No plan for a set of moves of which no order was found out costs less."""
+        self.doubt = ""
+        """Why one was not found out."""
+        self.cuts: list[Flow] = []
+        self.gave_up = ""
+        _, self.landing_bounds = price_chains(problem, movers_with_home(problem))
+        dearest = int(problem.mover_cost.max() + problem.charge.max(initial=0))
+        self.too_dear = dearest * problem.max_moves + 1
+        """More than any plan of so many moves costs."""
+        self.step: float = max(self.lower * _FIRST_STEP, int(problem.mover_cost.min()))
+        self.growth = 2
+        self.least_work = work_limit * _LEAST_WORK
 
-    def _members(self) -> Mapping[int, list[int]]:
-        members: dict[int, list[int]] = {}
-        for mover in self.leaves:
-            members.setdefault(int(self.kinds[mover]), []).append(mover)
-        return members
+    @property
+    def ceiling(self) -> int:
+        """Only plans below are of interest."""
+        return self.best.cost if self.best else self.too_dear
 
-    def _charge(self, slot: Slot) -> int:
-        kind, node = slot
-        first = next(i for i in self.leaves if self.kinds[i] == kind)
-        return int(self.problem.charge[self.problem.mover_class[first], node])
+    def goes_on(self) -> bool:
+        return self.lower < self.ceiling and not self.gave_up
 
-    def _arrivals(self) -> dict[Slot, cp_model.IntVar]:
-        """One variable per kind and node that could take one of it if all movers there left."""
-        most = self.problem.headroom.copy()
-        for mover in self.leaves:
-            most[self.problem.mover_node[mover]] += self.problem.mover_release[mover]
-        arrives = {}
-        for kind, members in sorted(self._members().items()):
-            allowed = self.problem.allowed[self.problem.mover_class[members[0]]]
-            allowed = allowed & self.problem.fits(self.problem.mover_request[members[0]], most)
-            upper = min(len(members), self.problem.max_moves)
-            for node in self.nodes:
-                if allowed[node]:
-                    arrives[kind, node] = self.cp.new_int_var(0, upper, f"arrives_{kind}_{node}")
-        return arrives
+    def outcome(self) -> Outcome:
+        lower = INFINITE if self.best is None and self.lower >= self.too_dear else self.lower
+        outcome = Outcome(self.best, min(lower, self.unordered)).normalised()
+        if outcome.is_proven:
+            return outcome
+        return outcome._replace(gave_up_because=self.gave_up or self.doubt)
 
-    def _constrain(self) -> None:
-        self.cp.add_exactly_one(self.lands.values())
-        self.cp.add(sum(self.leaves.values()) <= self.problem.max_moves)
-        for kind, members in sorted(self._members().items()):
-            arriving = [var for (k, _), var in self.arrives.items() if k == kind]
-            self.cp.add(sum(self.leaves[i] for i in members) == sum(arriving))
-        for node in self.nodes:
-            for resource in range(len(self.problem.request)):
-                self._bound_room(node, resource)
-        self.cp.minimize(self.objective)
+    def widen(self) -> None:
+        """One search below a cost that is further above the bound, or less far if that failed."""
+        cutoff = ceil(min(self.lower + self.step, self.ceiling))
+        self._search_below(cutoff)
+        if self.lower >= cutoff:
+            self.step *= self.growth
+        else:
+            self.growth = 1
+            self.step = (cutoff - self.lower) / 2
+            # Any plan is worth having, and bounds what there is to be proven.
+            if self.best is None:
+                self._search_below(cutoff, any_will_do=True)
+            if self.best is None:
+                self._search_below(self.ceiling, any_will_do=True)
+        if self.goes_on() and self.work_left < self.least_work:
+            self.gave_up = OUT_OF_WORK
 
-    def _bound_room(self, node: int, resource: int) -> None:
-        """What arrives must fit; a node that nothing arrives at may stay over-committed."""
-        amount = self.problem.mover_request[:, resource]
-        release = self.problem.mover_release[:, resource]
-        of_kind = {int(self.kinds[i]): int(amount[i]) for i in self.leaves}
-        arriving = [
-            (of_kind[kind], var)
-            for (kind, at), var in self.arrives.items()
-            if at == node and of_kind[kind]
-        ]
-        if node in self.lands and self.problem.request[resource]:
-            arriving.append((int(self.problem.request[resource]), self.lands[node]))
-        if not arriving:
+    def _search_below(self, cutoff: int, *, any_will_do: bool = False) -> None:
+        work_limit = self.work_left * _WORK_SHARE
+        part = reduce(self.problem, self.landing_bounds, cutoff)
+        flows = FlowProgram(self.problem, part, self.landing_bounds)
+        if not flows.lands or not flows.leaves:
+            self.lower = cutoff
             return
-        used = sum(size * var for size, var in arriving) - sum(
-            int(release[i]) * var
-            for i, var in self.leaves.items()
-            if self.problem.mover_node[i] == node
-        )
-        headroom = int(self.problem.headroom[node, resource])
-        constraint = self.cp.add(used <= headroom)
-        if headroom < 0:
-            any_arrives = self.cp.new_bool_var(f"any_arrives_{node}_{resource}")
-            constraint.only_enforce_if(any_arrives)
-            for _, var in arriving:
-                self.cp.add(var == 0).only_enforce_if(~any_arrives)
+        program = flows.program
+        program.at_most(program.objective(), cutoff - 1)
+        program.at_least(program.objective(), ceil(self.lower - 1e-6))
+        for flow in self.cuts:
+            flows.cut(flow)
+        self.work_left -= sum(len(row.terms) for row in program.rows) * _WORK_PER_TERM
+        for _ in range(_MAX_CUTS):
+            answer = solve(program, work_limit, any_will_do=any_will_do)
+            work_limit -= answer.work
+            self.work_left -= answer.work
+            self.lower = max(self.lower, min(answer.bound, cutoff))
+            if answer.values is None:
+                return
+            flow = flows.read(answer.values)
+            if self._carry_out(flow) or any_will_do:
+                return
+            self.cuts.append(flow)
+            flows.cut(flow)
+            if work_limit <= 0:
+                return
+        self.gave_up = TOO_MANY_CUTS
 
-    def read(self, solver: cp_model.CpSolver) -> tuple[frozenset[int], Counter[Slot], int]:
-        """Which movers leave, how many of which kind arrive where, and the landing node."""
-        left = frozenset(i for i, var in self.leaves.items() if solver.boolean_value(var))
-        arrived = Counter({slot: int(solver.value(var)) for slot, var in self.arrives.items()})
-        node = next(node for node, var in self.lands.items() if solver.boolean_value(var))
-        return left, +arrived, node
+    def _carry_out(self, flow: Flow) -> bool:
+        """Whether it can be carried out at its cost. If not, nothing more can be made of it."""
+        try:
+            moves = self._order(flow)
+        except OrderingLimitError as error:
+            self.unordered = min(self.unordered, error.bound)
+            self.doubt = str(error)
+            self.work_left -= _WORK_OF_ORDERING
+            return False
+        if moves is None:
+            return False
+        self.best = Solution(flow.node, moves, self.problem.cost(moves))
+        return self.best.cost <= flow.cost
 
-    def order(
-        self, left: frozenset[int], arrived: Counter[Slot], node: int, cost_limit: float
-    ) -> Moves | None:
-        """The moves, with detours if need be, in an order that works and costs less than the limit.
+    def _order(self, flow: Flow) -> Moves | None:
+        """The moves, with detours if need be, in an order that works and costs less than the best.
 
         A mover that would come back to its node stays.
         """
-        slots = Counter(arrived)
+        kinds = self.problem.kinds
+        slots = Counter(flow.arrived)
         leaving = []
-        for mover in sorted(left):
-            own = int(self.kinds[mover]), int(self.problem.mover_node[mover])
+        for mover in sorted(flow.left):
+            own = int(kinds[mover]), int(self.problem.mover_node[mover])
             if slots[own]:
                 slots[own] -= 1
             else:
                 leaving.append(mover)
-        return find_order(self.problem, self.kinds, leaving, +slots, node, cost_limit)
-
-    def cut(self, left: frozenset[int], arrived: Counter[Slot]) -> None:
-        """Forbids just these movers going to just these nodes."""
-        escapes = [~var if i in left else var for i, var in self.leaves.items()]
-        for slot, count in sorted(arrived.items()):
-            fewer = self.cp.new_bool_var(f"fewer_{slot}_{len(self.cp.proto.constraints)}")
-            self.cp.add(self.arrives[slot] < count).only_enforce_if(fewer)
-            escapes.append(fewer)
-        self.cp.add_bool_or(escapes)
-
-
-def solve_flow(
-    problem: FitProblem, nodes: IntArray, known: Outcome, work_limit: float, *, is_whole: bool
-) -> Outcome:
-    """Improves on what is known by a search over the given nodes.
-
-    `work_limit`: in OR-Tools' deterministic time, about seconds on one core. `is_whole`: the nodes
-    are all that could take part, so that a bound found here holds for all plans.
-    """
-    best = known.solution
-    model = _Model(problem, nodes, best.cost if best else INFINITE)
-    if not model.lands or not model.leaves:
-        return known
-    solver_bound, detour_bound, gave_up = known.bound, INFINITE, ""
-    for _ in range(_MAX_CUTS):
-        if best is not None:
-            model.cp.add(model.objective < best.cost)
-        solver, status = _solve(model.cp, work_limit)
-        work_limit -= solver.response_proto.deterministic_time
-        if status == cp_model.INFEASIBLE:
-            solver_bound = INFINITE
-            break
-        if status == cp_model.UNKNOWN:
-            gave_up = OUT_OF_TIME
-            break
-        solver_bound = max(solver_bound, solver.best_objective_bound)
-        left, arrived, node = model.read(solver)
-        moves = None
-        try:
-            moves = model.order(left, arrived, node, best.cost if best else INFINITE)
-        except OrderingLimitError as error:
-            detour_bound, gave_up = min(detour_bound, error.bound), str(error)
-        if moves is not None:
-            best = Solution(node, moves, problem.cost(moves))
-        if moves is None or best is None or best.cost > solver.objective_value:
-            model.cut(left, arrived)
-        elif status == cp_model.OPTIMAL:
-            break
-        if work_limit <= 0:
-            gave_up = OUT_OF_TIME
-            break
-    else:
-        gave_up = f"{_MAX_CUTS} sets of moves were found that cannot be carried out in any order"
-    bound = min(solver_bound, detour_bound) if is_whole else known.bound
-    outcome = Outcome(best, bound).normalised()
-    if outcome.is_proven:
-        return outcome
-    return outcome._replace(gave_up_because=gave_up or TOO_MANY_NODES)
-
-
-def _solve(
-    model: cp_model.CpModel, work_limit: float
-) -> tuple[cp_model.CpSolver, cp_model.CpSolverStatus]:
-    solver = cp_model.CpSolver()
-    solver.parameters.num_workers = 1
-    solver.parameters.random_seed = 0
-    solver.parameters.max_deterministic_time = work_limit
-    return solver, solver.solve(model)
+        cost_limit = self.best.cost if self.best else INFINITE
+        return find_order(self.problem, kinds, leaving, +slots, flow.node, cost_limit)

@@ -19,8 +19,7 @@ Slot = tuple[int, int]
 """A place for one mover of a kind: (kind, node)."""
 
 _MAX_STATES = 20_000
-"""States of one search before it is given up, some 20 microseconds each; ten moves without
-detours have about a thousand."""
+"""States of one search before it is given up; ten moves without detours have about a thousand."""
 
 
 class OrderingLimitError(Exception):

@@ -101,7 +101,16 @@ class PlanningPolicy(Section):
     """How long to think and how large a plan may be."""
 
     deadline_seconds: float = Field(
-        default=20, gt=0, description="Longest time for one goal; what is not proven then is said."
+        default=20,
+        gt=0,
+        description="Longest time for the plans of all goals together; what is not proven then is"
+        " said.",
+    )
+    solver_memory_mebibytes: int = Field(
+        default=512,
+        ge=64,
+        description="The solver, a process of its own, is stopped when it needs more; the plan is"
+        " then the best that was found without it.",
     )
     max_moves_per_goal: int = Field(
         default=10, ge=1, description="A plan with more migrations for one goal is not made."

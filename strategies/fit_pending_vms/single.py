@@ -8,7 +8,7 @@ from rebalancer.model.objects import Pod
 from rebalancer.model.plan import Goal, Proposal, Reason, Subject, Verdict
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.context import PlanningContext
-from rebalancer.planning.fit import solve_fit
+from rebalancer.planning.fit import SecondStage, solve_fit
 from rebalancer.planning.movers import MILLISECONDS, Movers, fit_problem, to_moves
 from rebalancer.planning.problem import INFINITE, FitProblem, Outcome
 from rebalancer.planning.search import movers_with_home, search_direct
@@ -34,7 +34,7 @@ def propose_one(pod: Pod, view: View, settings: FitPendingVMsSettings) -> Propos
         needs = view.needs(pod)
         if known := view.plans.get(needs):
             return _for_another(subject, known)
-        plan = _plan(pending, view.movers, view.context)
+        plan = _plan(pending, view)
         view.plans[needs] = _worth_it(plan, settings)
         return view.plans[needs]
     verdict, reasons = finding
@@ -77,10 +77,11 @@ def _subject(pod: Pod, snapshot: Snapshot) -> Subject:
     return Subject("VirtualMachineInstance", pod.namespace, name, pod.vmi_uid or "")
 
 
-def _plan(pending: Feasibility, movers: Movers, context: PlanningContext) -> Proposal:
+def _plan(pending: Feasibility, view: View) -> Proposal:
+    movers, context = view.movers, view.context
     problem = fit_problem(pending, movers, context)
     with _tracer.start_as_current_span("solve") as span:
-        outcome = solve_fit(problem, context.planning.deadline_seconds)
+        outcome = solve_fit(problem, view.second_stage)
         span.set_attributes(
             {
                 "rebalancer.nodes": problem.node_count,
@@ -103,7 +104,7 @@ def _plan(pending: Feasibility, movers: Movers, context: PlanningContext) -> Pro
     if bound < INFINITE:
         why = outcome.gave_up_because or "rules between pods may hide a plan"
         headline = Reason("not-proven", f"no plan was found, and none is ruled out: {why}")
-    elif longer := _longer_plan(problem, context):
+    elif longer := _longer_plan(problem, view.second_stage):
         headline = longer
     else:
         goal = replace(goal, verdict=Verdict.IMPOSSIBLE, proven=True)
@@ -128,12 +129,12 @@ def _bound_wherever_pods_are(
     return min(outcome.bound, search_direct(relaxed).bound)
 
 
-def _longer_plan(problem: FitProblem, context: PlanningContext) -> Reason | None:
+def _longer_plan(problem: FitProblem, second_stage: SecondStage) -> Reason | None:
     """Whether it may be only the policy's limit on moves that is in the way."""
     limit = f"planning.maxMovesPerGoal ({problem.max_moves}) allows"
     # Every VM moved once, and as many detours: longer plans are of no use to anybody.
     free = replace(problem, max_moves=2 * problem.mover_count)
-    outcome = solve_fit(free, context.planning.deadline_seconds)
+    outcome = solve_fit(free, second_stage)
     if outcome.solution is not None:
         count = len(outcome.solution.moves)
         return Reason("move-limit", f"a plan of {count} migrations was found, more than {limit}")

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from rebalancer.model.plan import Proposal
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.context import PlanningContext
+from rebalancer.planning.isolation import IsolatedSearch
 from rebalancer.policy.model import Section
 from rebalancer_strategies.fit_pending_vms.settings import FitPendingVMsSettings
 from rebalancer_strategies.fit_pending_vms.several import propose_all
@@ -19,4 +20,5 @@ def propose(snapshot: Snapshot, settings: Section, context: PlanningContext) -> 
     waits for none that they will free.
     """
     assert isinstance(settings, FitPendingVMsSettings)
-    return tuple(propose_all(pending_launchers(snapshot), View(snapshot, context), settings))
+    view = View(snapshot, context, IsolatedSearch(context.planning))
+    return tuple(propose_all(pending_launchers(snapshot), view, settings))

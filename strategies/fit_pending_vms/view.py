@@ -8,6 +8,7 @@ from rebalancer.model.objects import Pod
 from rebalancer.model.plan import Proposal
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.context import PlanningContext
+from rebalancer.planning.fit import SecondStage
 from rebalancer.planning.movers import Movers, find_movers, placement_signature
 from rebalancer.planning.outlook import with_proposal
 from rebalancer.scheduling.state import ClusterState
@@ -18,6 +19,8 @@ Needs = tuple[object, ...]
 class View(Struct, frozen=True, dict=True):
     snapshot: Snapshot
     context: PlanningContext
+    second_stage: SecondStage
+    """One for all goals, which share its time."""
 
     @cached_property
     def state(self) -> ClusterState:
@@ -40,4 +43,6 @@ class View(Struct, frozen=True, dict=True):
     def after(self, proposal: Proposal) -> "View":
         """What the next goal sees; the same view where the proposal changes nothing."""
         snapshot = with_proposal(self.snapshot, proposal)
-        return self if snapshot is self.snapshot else View(snapshot, self.context)
+        return (
+            self if snapshot is self.snapshot else View(snapshot, self.context, self.second_stage)
+        )

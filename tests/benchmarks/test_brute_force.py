@@ -1,10 +1,13 @@
 """No answer of the planner misleads: a smaller run of `python -m benchmarks.brute_force`."""
 
+from functools import partial
+
 import pytest
 
 from benchmarks.brute_force import judge, random_problem
 from benchmarks.replay import replay
 from rebalancer.planning.fit import solve_fit
+from rebalancer.planning.flow import solve_flow
 from rebalancer.planning.problem import INFINITE, Outcome, Solution
 from tests.planning.brute_force import cheapest
 
@@ -15,7 +18,7 @@ PLAN = Solution(node=0, moves=((0, 1),), cost=5)
 def test_no_answer_about_a_small_problem_is_wrong(start: int) -> None:
     for seed in range(start, start + 20):
         problem = random_problem(seed)
-        outcome = solve_fit(problem, work_limit=5)
+        outcome = solve_fit(problem, partial(solve_flow, work_limit=1))
         if outcome.solution is not None:
             replay(problem, outcome.solution.moves, outcome.solution.node)
         assert not judge(outcome, cheapest(problem)).startswith("WRONG"), f"seed {seed}"

@@ -1,11 +1,14 @@
 """The benchmarks' clusters are what their recipe says, and plans for them can be carried out."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from benchmarks.generator import MEMORY, Recipe, fit_problem, generate
 from benchmarks.replay import NotExecutableError, replay
 from rebalancer.planning.fit import solve_fit
+from rebalancer.planning.flow import solve_flow
 
 RECIPE = Recipe("50/500", 0.95, seed=1)
 
@@ -50,7 +53,7 @@ def test_a_plan_for_a_generated_cluster_can_be_carried_out() -> None:
     cluster = generate(RECIPE)
     assert cluster is not None
     problem = fit_problem(cluster)
-    solution = solve_fit(problem, work_limit=5).solution
+    solution = solve_fit(problem, partial(solve_flow, work_limit=1)).solution
     assert solution is not None
     replay(problem, solution.moves, solution.node)
     with pytest.raises(NotExecutableError, match="in the end"):

@@ -1,5 +1,7 @@
 """A VM that steps aside and goes on, carried out on the simulated cluster."""
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from rebalancer.cluster.simulated import SimulatedCluster
@@ -114,6 +116,44 @@ def test_a_detour_that_fails_halfway_leaves_every_vm_running_where_it_is() -> No
     assert [str(subject) for subject in result.unmet()] == ["default/p"]
     assert places(simulated) == {"a": "n2", "b": "n1", "c": "n1", "p": None}
     assert not [p for p in simulated.read().pods if p.name.startswith("hold-")]
+
+
+@st.composite
+def tight_clusters(draw: st.DrawFn) -> SimulatedCluster:
+    """Full nodes, and VMs that each may go to some of them: now and then one must step aside."""
+    sizes = {name: draw(st.integers(2, 5)) for name in "abcd"}
+    on = {name: draw(st.sampled_from(["n2", "n3"])) for name in "abd"} | {"c": "n1"}
+    spare = {"n1": draw(st.integers(2, 4)), "n2": draw(st.integers(0, 2)), "n3": 1}
+    things: list[Thing] = []
+    for place, room in spare.items():
+        memory = room + sum(size for name, size in sizes.items() if on[name] == place)
+        labels = {f"for-{name}": "yes" for name in sizes if draw(st.booleans())}
+        labels |= {"for-p": "yes"} if place == "n1" else {}
+        things.append(node(place, memory=f"{memory}Gi", labels=labels))
+    things += [
+        vm(name, on=on[name], memory=f"{size}Gi", node_selector={f"for-{name}": "yes"})
+        for name, size in sizes.items()
+    ]
+    wanted = sizes["c"] + spare["n1"]
+    return SimulatedCluster(
+        cluster(*things, pending_vm("p", f"{wanted}Gi", node_selector={"for-p": "yes"}))
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(tight_clusters())
+def test_a_plan_is_always_carried_out_and_the_cycle_after_it_moves_nothing(
+    simulated: SimulatedCluster,
+) -> None:
+    """The simulated cluster raises if a node is ever overfilled."""
+    planned = plan_of(simulated.read())
+    cycle(simulated)
+    before = simulated.read()
+    assert (places(simulated)["p"] == "n1") == bool(planned.moves)
+    assert len(before.migrations) == len(planned.moves)
+    simulated.advance(ExecutionPolicy().cooldown_seconds)
+    assert cycle(simulated).plan.moves == ()
+    assert simulated.read().migrations == before.migrations
 
 
 def aside() -> tuple[Snapshot, tuple[Move, ...]]:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,12 +10,17 @@ from msgspec.structs import replace
 
 from rebalancer.planning import ordering
 from rebalancer.planning.fit import solve_fit
+from rebalancer.planning.flow import solve_flow
 from rebalancer.planning.ordering import OrderingLimitError, dependencies, find_order
 from rebalancer.planning.problem import FitProblem, Moves, Outcome
 from tests.planning.brute_force import cheapest
 
 Mover = tuple[int, int, Sequence[int]]
 """Node, size and the nodes that it may go to."""
+
+
+def solve(problem: FitProblem) -> Outcome:
+    return solve_fit(problem, partial(solve_flow, work_limit=1))
 
 
 def crowded(
@@ -50,7 +56,7 @@ def swap() -> FitProblem:
 
 
 def solved(problem: FitProblem) -> Outcome:
-    outcome = solve_fit(problem, work_limit=5)
+    outcome = solve(problem)
     assert outcome.is_proven
     assert (outcome.solution.cost if outcome.solution else None) == cheapest(problem)
     return outcome
@@ -107,8 +113,8 @@ def test_a_detour_is_made_where_all_its_moves_cost_less_than_another_vm_that_lea
 
 
 def test_a_plan_of_more_moves_than_allowed_is_none() -> None:
-    assert solve_fit(replace(swap(), max_moves=4), work_limit=5).solution is not None
-    outcome = solve_fit(replace(swap(), max_moves=3), work_limit=5)
+    assert solve(replace(swap(), max_moves=4)).solution is not None
+    outcome = solve(replace(swap(), max_moves=3))
     assert outcome.solution is None
     assert outcome.is_proven
 
@@ -117,7 +123,7 @@ def test_a_search_that_is_given_up_leaves_the_plan_unproven(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(ordering, "_MAX_STATES", 2)
-    outcome = solve_fit(swap(), work_limit=5)
+    outcome = solve(swap())
     assert not outcome.is_proven
     assert outcome.bound <= 9
     assert outcome.gave_up_because == "the search for an order of the moves was too long"

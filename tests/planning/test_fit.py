@@ -8,10 +8,16 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from rebalancer.planning.fit import solve_fit
+from rebalancer.planning.flow import solve_flow
 from rebalancer.planning.ordering import dependencies
-from rebalancer.planning.problem import INFINITE, FitProblem, Step
+from rebalancer.planning.problem import INFINITE, FitProblem, Outcome, Step
 from rebalancer.scheduling.state import IntArray
 from tests.planning.brute_force import cheapest
+
+
+def second_stage(problem: FitProblem, known: Outcome) -> Outcome:
+    """In this process: the problems are small."""
+    return solve_flow(problem, known, work_limit=1)
 
 
 @st.composite
@@ -76,7 +82,7 @@ def _fits_before_any_move(problem: FitProblem) -> bool:
 def test_a_proven_plan_costs_what_exhaustive_search_finds(problem: FitProblem) -> None:
     if _fits_before_any_move(problem):
         return
-    outcome = solve_fit(problem, work_limit=5)
+    outcome = solve_fit(problem, second_stage)
     expected = cheapest(problem)
     if expected is None:
         assert outcome.solution is None
@@ -97,7 +103,7 @@ def test_no_node_is_overfilled_however_long_each_move_takes(
 ) -> None:
     if _fits_before_any_move(problem):
         return
-    solution = solve_fit(problem, work_limit=5).solution
+    solution = solve_fit(problem, second_stage).solution
     if solution is None:
         return
     steps = problem.steps(solution.moves)
@@ -147,7 +153,7 @@ def test_a_chain_of_two_moves_is_found_and_ordered() -> None:
         charge=np.zeros((2, 3), np.int64),
         max_moves=10,
     )
-    outcome = solve_fit(replace(problem, headroom=np.array([[0], [4], [4]])), work_limit=5)
+    outcome = solve_fit(replace(problem, headroom=np.array([[0], [4], [4]])), second_stage)
     assert outcome.solution is not None
     assert outcome.solution.moves == ((1, 2), (0, 1))
     assert outcome.is_proven
@@ -170,7 +176,7 @@ def test_without_any_home_for_any_mover_nothing_can_start() -> None:
         charge=np.zeros((1, 2), np.int64),
         max_moves=10,
     )
-    outcome = solve_fit(problem, work_limit=5)
+    outcome = solve_fit(problem, second_stage)
     assert outcome.solution is None
     assert outcome.bound == INFINITE
 
@@ -193,7 +199,7 @@ def test_a_cheap_mover_that_only_others_make_a_home_for_is_not_overlooked() -> N
         charge=np.zeros((3, 5), np.int64),
         max_moves=10,
     )
-    outcome = solve_fit(problem, work_limit=5)
+    outcome = solve_fit(problem, second_stage)
     assert outcome.solution is not None
     assert outcome.solution.cost == cheapest(problem) == 11
     assert outcome.is_proven
@@ -215,7 +221,7 @@ def test_two_cheap_movers_are_found_although_one_dear_mover_gives_as_much() -> N
         charge=np.zeros((1, 3), np.int64),
         max_moves=10,
     )
-    outcome = solve_fit(problem, work_limit=5)
+    outcome = solve_fit(problem, second_stage)
     assert outcome.solution is not None
     assert outcome.solution.cost == cheapest(problem) == 2
     assert outcome.is_proven

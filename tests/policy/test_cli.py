@@ -68,7 +68,7 @@ def test_problems_are_told_as_json_too(cli: Cli) -> None:
                 "file": "policy.yaml",
                 "line": 3,
                 "variables": [],
-                "allowed": "deadlineSeconds, maxMovesPerGoal",
+                "allowed": "deadlineSeconds, solverMemoryMebibytes, maxMovesPerGoal",
                 "suggestion": "maxMovesPerGoal",
             }
         ],
