@@ -53,7 +53,14 @@ def main() -> None:
         # A policy's CPU ratio alone does not stop it from overfilling.
         command = ["hbal", "--max-cpu=1", "-t", file.name]
         limit = float(sys.argv[2])
-        found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=limit)
+        try:
+            found = subprocess.run(
+                command, capture_output=True, text=True, check=True, timeout=limit
+            )
+        except subprocess.TimeoutExpired:
+            # It tells nothing before it is done.
+            print(f"seconds {limit}\nstatus none")
+            return
     print(f"seconds {time.perf_counter() - start:.3f}")
     moves = [(int(vm), int(node)) for vm, node in _MOVE.findall(found.stdout)]
     for vm, target in moves:
