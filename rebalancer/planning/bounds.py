@@ -69,20 +69,17 @@ def price_chains(problem: FitProblem, has_home: BoolArray) -> tuple[FitProblem, 
     resource in which that bounds highest; and (n,) what landing on each node costs at least.
     """
     everybody = np.ones(problem.mover_count, np.bool_)
-    candidates = []
+    candidates: dict[bytes, tuple[FitProblem, FloatArray]] = {}
     for resource in map(int, np.flatnonzero(problem.request > 0)):
         prices = chain_prices(problem, has_home, resource)
-        priced = replace(problem, mover_cost=problem.mover_cost + prices)
-        candidates.append((priced, clearing_bounds(priced, everybody)))
-    return max(candidates, key=lambda candidate: float(candidate[1].min()))
+        if prices.tobytes() not in candidates:
+            priced = replace(problem, mover_cost=problem.mover_cost + prices)
+            candidates[prices.tobytes()] = priced, clearing_bounds(priced, everybody)
+    return max(candidates.values(), key=lambda candidate: float(candidate[1].min()))
 
 
 NEVER = 2**40
 """Stands for infinite in whole numbers; more than any plan costs, and small enough to add up."""
-
-
-_MAX_UNDOMINATED = 512
-"""Sets of movers that are told apart by what they give, where sizes are many; a guess."""
 
 
 class FractionalCover:

@@ -15,6 +15,7 @@ import numpy as np
 
 from rebalancer.planning.bounds import NEVER, price_chains
 from rebalancer.planning.cover import Cover, covers, node_cover
+from rebalancer.planning.greedy import greedy_plan
 from rebalancer.planning.placing import PlacingLimitError, place
 from rebalancer.planning.problem import INFINITE, FitProblem, Outcome, Solution
 from rebalancer.planning.reach import reach
@@ -42,22 +43,27 @@ def search_direct(problem: FitProblem) -> Outcome:
 
 def movers_with_home(problem: FitProblem) -> BoolArray:
     """(m,) which movers have a node other than their own that would take them now."""
+    rooms: dict[bytes, BoolArray] = {}
     found = np.zeros(problem.mover_count, np.bool_)
-    kinds = problem.kinds
-    _, first_of_kind = np.unique(kinds, return_index=True)
-    for kind, first in enumerate(first_of_kind):
-        members = np.flatnonzero(kinds == kind)
-        fits = problem.fits(problem.mover_request[first], problem.headroom)
-        fits &= problem.allowed[problem.mover_class[first]]
+    for members in split_by(problem.kinds).values():
+        first = members[0]
+        has_room = rooms.get(size := problem.mover_request[first].tobytes())
+        if has_room is None:
+            has_room = rooms[size] = problem.fits(problem.mover_request[first], problem.headroom)
+        takes = has_room & problem.allowed[problem.mover_class[first]]
         # A node that could take another of the kind is no home for those that are on it already.
-        found[members] = fits.sum() > fits[problem.mover_node[members]]
+        found[members] = takes.sum() > takes[problem.mover_node[members]]
     return found
 
 
-def movers_by_node(problem: FitProblem) -> dict[int, IntArray]:
-    order = np.argsort(problem.mover_node, kind="stable")
-    nodes, starts = np.unique(problem.mover_node[order], return_index=True)
-    return dict(zip(map(int, nodes), np.split(order, starts[1:]), strict=True))
+def split_by(codes: IntArray) -> dict[int, IntArray]:
+    """Each code with the positions at which it stands, in order."""
+    order = np.argsort(codes, kind="stable")
+    values, starts, counts = np.unique(codes[order], return_index=True, return_counts=True)
+    ends = starts + counts
+    return {
+        int(value): order[start:end] for value, start, end in zip(values, starts, ends, strict=True)
+    }
 
 
 _NOBODY = np.empty(0, np.int64)
@@ -74,7 +80,7 @@ class _Search:
         self.problem = problem
         self.has_home = has_home
         self.kinds = problem.kinds
-        self.movers = movers_by_node(problem)
+        self.movers = split_by(problem.mover_node)
         self.chain_cost = int(problem.mover_cost.min())
         self.best: Solution | None = None
         self.chain_bound = INFINITE
@@ -95,6 +101,8 @@ class _Search:
                 self._try(node, movers, bound)
             if bound < INFINITE:
                 heapq.heappush(heap, (max(known, bound), node))
+        if self.best is None and heap:
+            self.best = greedy_plan(self.problem, self.has_home, self.movers)
         open_bound = heap[0][0] if heap else INFINITE
         return Outcome(self.best, min(open_bound, self.chain_bound)).normalised()
 

@@ -62,6 +62,6 @@ def test_no_set_whose_leaving_makes_room_costs_less_than_the_bound(
     )
     subsets = (list(s) for n in range(len(movers) + 1) for s in combinations(range(len(movers)), n))
     enough = [int(cost[s].sum()) for s in subsets if size[s].sum() >= request]
-    with patch.object(bounds, "_MAX_UNDOMINATED", told_apart):
+    with patch.object(bounds, "_MAX_SUMS", told_apart):
         (bound,) = bounds.clearing_bounds(problem, np.ones(len(movers), np.bool_))
     assert bound <= min(enough, default=np.inf)
