@@ -12,7 +12,7 @@ from rebalancer.model.objects import (
     PodAffinityTerm,
     Requirement,
 )
-from rebalancer.model.plan import Goal, Move, Proposal
+from rebalancer.model.plan import Goal, Move, Proposal, Verdict
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.scheduling.target_pod import target_pod
 
@@ -24,7 +24,7 @@ def with_proposal(snapshot: Snapshot, proposal: Proposal) -> Snapshot:
     goal that needs no moves has its place as well, where the scheduler is expected to put it.
     """
     goal = proposal.goal
-    if not goal.node:
+    if goal.verdict not in {Verdict.PLANNED, Verdict.FITS} or not goal.node:
         return snapshot
     pending = next(
         pod for pod in snapshot.launchers_by_vmi[goal.subject.uid] if pod.node_name is None
