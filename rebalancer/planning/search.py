@@ -21,10 +21,11 @@ from rebalancer.planning.problem import INFINITE, FitProblem, Outcome, Solution
 from rebalancer.planning.reach import reach
 from rebalancer.scheduling.state import BoolArray, IntArray
 
-_MAX_STEPS = 5_000
-"""Steps of all cover searches together; work is limited by count, not time, so that equal
-snapshots give equal plans. A step takes some 100 microseconds, and what thousands of them leave
-open the second stage answers sooner."""
+_LEAST_STEPS = 5_000
+_STEPS_PER_NODE = 10
+"""Of all cover searches together; work is limited by count, not time, so that equal snapshots give
+equal plans. A step takes some 100 microseconds. What thousands of them leave open the second stage
+answers sooner, but the more nodes there are, the longer that takes."""
 
 
 def search_direct(problem: FitProblem) -> Outcome:
@@ -91,7 +92,8 @@ class _Search:
         heapq.heapify(heap)
         covers_of: dict[int, Iterator[Cover]] = {}
         steps = 0
-        while heap and heap[0][0] < self._limit and steps < _MAX_STEPS:
+        most = max(_LEAST_STEPS, _STEPS_PER_NODE * self.problem.node_count)
+        while heap and heap[0][0] < self._limit and steps < most:
             steps += 1
             known, node = heapq.heappop(heap)
             # Laid out only once the node's turn comes, which for most nodes is never.
