@@ -3,6 +3,8 @@
 import os
 import pickle
 import sys
+from contextlib import suppress
+from ctypes import CDLL
 from threading import Thread
 from typing import IO
 
@@ -52,6 +54,9 @@ def _limit_memory(mebibytes: int) -> None:
     import resource
     from pathlib import Path
 
+    # glibc loads it when a thread first ends early, which for want of memory would be too late.
+    with suppress(OSError):
+        CDLL("libgcc_s.so.1")
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     limit = pages * resource.getpagesize() + mebibytes * 2**20
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

@@ -50,7 +50,7 @@ class FitProblem(Struct, frozen=True, eq=False, dict=True):
         """(m,) index of each mover's kind: movers of one kind have the same homes, and leave the
         same room behind.
         """
-        kinds = self.mover_class
+        _, kinds = np.unique(self.mover_class, return_inverse=True)
         # Column by column: sorting whole rows takes several times as long.
         for column in (*self.mover_request.T, *self.mover_release.T):
             values, codes = np.unique(column, return_inverse=True)
