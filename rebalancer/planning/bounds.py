@@ -10,6 +10,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from rebalancer.planning.homes import split_by
 from rebalancer.planning.problem import INFINITE, FitProblem
 from rebalancer.scheduling.state import BoolArray, IntArray
 
@@ -26,6 +27,8 @@ def clearing_bounds(problem: FitProblem, may_leave: BoolArray) -> FloatArray:
     for resource in np.flatnonzero(problem.request > 0):
         lack = problem.request[resource] - problem.headroom[:, resource]
         short = problem.landing & (lack > 0)
+        if not short.any():
+            continue
         gives = movers[problem.mover_release[movers, resource] > 0]
         by_node = FractionalCover(problem, int(resource), gives).bounds(np.where(short, lack, 0))
         any_number = _unbounded_cover(
@@ -52,10 +55,9 @@ def chain_prices(problem: FitProblem, has_home: BoolArray, resource: int) -> Int
         return prices
     everybody = np.flatnonzero(problem.mover_release[:, resource] > 0)
     cover = FractionalCover(problem, resource, everybody)
-    kinds = problem.kinds
     headroom = np.maximum(problem.headroom[:, resource], 0)
-    for kind in np.unique(kinds[homeless]):
-        members = homeless[kinds[homeless] == kind]
+    for positions in split_by(problem.kinds[homeless]).values():
+        members = homeless[positions]
         lack = problem.mover_request[members[0], resource] - headroom
         bounds = cover.bounds(np.maximum(lack, 0))
         allowed = problem.allowed[problem.mover_class[members[0]]]

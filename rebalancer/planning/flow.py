@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 from rebalancer.planning.bounds import price_chains
 from rebalancer.planning.flow_program import Flow, FlowProgram
+from rebalancer.planning.homes import movers_with_home
 from rebalancer.planning.ordering import OrderingLimitError, find_order
 from rebalancer.planning.problem import INFINITE, FitProblem, Moves, Outcome, Solution
 from rebalancer.planning.reduction import reduce
-from rebalancer.planning.search import movers_with_home
 from rebalancer.planning.solver import solve
 
 _FIRST_STEP = 0.05
@@ -81,7 +81,7 @@ class _FlowSearch:
         """Why one was not found out."""
         self.cuts: list[Flow] = []
         self.gave_up = ""
-        _, self.landing_bounds = price_chains(problem, movers_with_home(problem))
+        _, self.landing_bounds = price_chains(problem, movers_with_home(problem, problem.headroom))
         dearest = int(problem.mover_cost.max() + problem.charge.max(initial=0))
         self.too_dear = dearest * problem.max_moves + 1
         """More than any plan of so many moves costs."""

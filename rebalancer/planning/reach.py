@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rebalancer.planning.homes import movers_with_home
 from rebalancer.planning.problem import FitProblem
 from rebalancer.scheduling.state import BoolArray
 
@@ -22,21 +23,11 @@ class Reach(NamedTuple):
 
 
 def reach(problem: FitProblem) -> Reach:
-    _, firsts = np.unique(problem.kinds, return_index=True)
     can_move = np.zeros(problem.mover_count, np.bool_)
     while True:
         most = problem.headroom.copy()
         np.add.at(most, problem.mover_node[can_move], problem.mover_release[can_move])
-        homes = np.array(
-            [
-                problem.fits(problem.mover_request[first], most)
-                & problem.allowed[problem.mover_class[first]]
-                for first in firsts
-            ],
-            np.bool_,
-        ).reshape(len(firsts), problem.node_count)
-        at_own = homes[problem.kinds, problem.mover_node]
-        found = homes.sum(axis=1)[problem.kinds] > at_own
+        found = movers_with_home(problem, most)
         if (found == can_move).all():
             return Reach(can_move, problem.landing & problem.fits(problem.request, most))
         can_move = found

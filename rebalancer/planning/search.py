@@ -16,10 +16,11 @@ import numpy as np
 from rebalancer.planning.bounds import NEVER, price_chains
 from rebalancer.planning.cover import Cover, covers, node_cover
 from rebalancer.planning.greedy import greedy_plan
+from rebalancer.planning.homes import movers_with_home, split_by
 from rebalancer.planning.placing import PlacingLimitError, place
 from rebalancer.planning.problem import INFINITE, FitProblem, Outcome, Solution
 from rebalancer.planning.reach import reach
-from rebalancer.scheduling.state import BoolArray, IntArray
+from rebalancer.scheduling.state import BoolArray
 
 _LEAST_STEPS = 5_000
 _STEPS_PER_NODE = 10
@@ -33,38 +34,13 @@ def search_direct(problem: FitProblem) -> Outcome:
     has_room = problem.landing & problem.fits(problem.request, problem.headroom)
     if has_room.any():
         return Outcome(Solution(int(np.argmax(has_room)), (), 0), 0)
-    has_home = movers_with_home(problem)
+    has_home = movers_with_home(problem, problem.headroom)
     if not has_home.any():
         return Outcome(None, INFINITE)
     outcome = _Search(problem, has_home).run()
     if outcome.solution is None and not reach(problem).can_land.any():
         return Outcome(None, INFINITE)
     return outcome
-
-
-def movers_with_home(problem: FitProblem) -> BoolArray:
-    """(m,) which movers have a node other than their own that would take them now."""
-    rooms: dict[bytes, BoolArray] = {}
-    found = np.zeros(problem.mover_count, np.bool_)
-    for members in split_by(problem.kinds).values():
-        first = members[0]
-        has_room = rooms.get(size := problem.mover_request[first].tobytes())
-        if has_room is None:
-            has_room = rooms[size] = problem.fits(problem.mover_request[first], problem.headroom)
-        takes = has_room & problem.allowed[problem.mover_class[first]]
-        # A node that could take another of the kind is no home for those that are on it already.
-        found[members] = takes.sum() > takes[problem.mover_node[members]]
-    return found
-
-
-def split_by(codes: IntArray) -> dict[int, IntArray]:
-    """Each code with the positions at which it stands, in order."""
-    order = np.argsort(codes, kind="stable")
-    values, starts, counts = np.unique(codes[order], return_index=True, return_counts=True)
-    ends = starts + counts
-    return {
-        int(value): order[start:end] for value, start, end in zip(values, starts, ends, strict=True)
-    }
 
 
 _NOBODY = np.empty(0, np.int64)
@@ -103,7 +79,7 @@ class _Search:
                 self._try(node, movers, bound)
             if bound < INFINITE:
                 heapq.heappush(heap, (max(known, bound), node))
-        if self.best is None and heap:
+        if self.best is None and heap and heap[0][0] < NEVER:
             self.best = greedy_plan(self.problem, self.has_home, self.movers)
         open_bound = heap[0][0] if heap else INFINITE
         return Outcome(self.best, min(open_bound, self.chain_bound)).normalised()

@@ -9,9 +9,10 @@ from rebalancer.model.plan import Goal, Proposal, Reason, Subject, Verdict
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.context import PlanningContext
 from rebalancer.planning.fit import SecondStage, solve_fit
+from rebalancer.planning.homes import movers_with_home
 from rebalancer.planning.movers import MILLISECONDS, Movers, fit_problem, to_moves
 from rebalancer.planning.problem import INFINITE, FitProblem, Outcome
-from rebalancer.planning.search import movers_with_home, search_direct
+from rebalancer.planning.search import search_direct
 from rebalancer.scheduling.feasibility import Feasibility, evaluate
 from rebalancer.scheduling.scoring import least_allocated
 from rebalancer_strategies.fit_pending_vms import certificate
@@ -99,7 +100,7 @@ def _plan(pending: Feasibility, view: View) -> Proposal:
     if outcome.solution is not None:
         moves = to_moves(outcome.solution.moves, problem, movers, context)
         return Proposal(_planned(goal, outcome, bound, movers), moves)
-    has_home = [bool(flag) for flag in movers_with_home(problem)]
+    has_home = [bool(flag) for flag in movers_with_home(problem, problem.headroom)]
     headline = certificate.headline(pending, movers, has_home)
     if bound < INFINITE:
         why = outcome.gave_up_because or "rules between pods may hide a plan"

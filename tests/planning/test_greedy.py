@@ -3,8 +3,8 @@
 import numpy as np
 
 from rebalancer.planning.greedy import greedy_plan
+from rebalancer.planning.homes import movers_with_home, split_by
 from rebalancer.planning.problem import FitProblem, Solution
-from rebalancer.planning.search import movers_with_home, split_by
 
 
 def problem(*movers: tuple[int, int, int], headroom: tuple[int, ...], request: int) -> FitProblem:
@@ -26,7 +26,7 @@ def problem(*movers: tuple[int, int, int], headroom: tuple[int, ...], request: i
 
 
 def plan(made: FitProblem) -> Solution | None:
-    return greedy_plan(made, movers_with_home(made), split_by(made.mover_node))
+    return greedy_plan(made, movers_with_home(made, made.headroom), split_by(made.mover_node))
 
 
 def test_the_node_is_taken_where_room_costs_less() -> None:
