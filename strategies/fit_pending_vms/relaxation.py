@@ -30,7 +30,7 @@ def relaxations(
     """At most one of each kind, in the order of how little they ask of a person."""
     found = (
         *_uncordon(pending.pod, movers.state.snapshot, context),
-        *_opt_in(pending.pod, movers.state.snapshot, context),
+        *_opt_in(pending.pod, movers, context),
         *_less_memory(pending, movers, context),
         *_stop(pending),
     )
@@ -63,13 +63,13 @@ def _uncordon(pod: Pod, snapshot: Snapshot, context: PlanningContext) -> Iterato
     yield node, f"uncordon {_listed(names & cordoned)}: {_then(solution)}"
 
 
-def _opt_in(pod: Pod, snapshot: Snapshot, context: PlanningContext) -> Iterator[Advice]:
-    opted_out = {vmi.key for vmi in snapshot.vmis if OPT_OUT in vmi.annotations}
-    opted_out |= {
-        vmi.key
-        for vmi in snapshot.vmis
-        for launcher in snapshot.launchers_by_vmi.get(vmi.uid, ())
-        if OPT_OUT in launcher.annotations
+def _opt_in(pod: Pod, movers: Movers, context: PlanningContext) -> Iterator[Advice]:
+    snapshot = movers.state.snapshot
+    opted_out = {
+        refusal.vmi
+        for refusals in movers.refused.values()
+        for refusal in refusals
+        if refusal.code == "opted-out"
     }
     if not opted_out:
         return
@@ -88,10 +88,10 @@ def _opt_in(pod: Pod, snapshot: Snapshot, context: PlanningContext) -> Iterator[
     )
     if plan is None:
         return
-    movers, solution = plan
-    moved = {movers.movers[mover].vmi.key for mover, _ in solution.moves}
+    opened, solution = plan
+    moved = {opened.movers[mover].vmi.key for mover, _ in solution.moves}
     names = [str(key) for key in moved & opted_out]
-    node = movers.state.nodes[solution.node].name
+    node = opened.state.nodes[solution.node].name
     yield node, f"remove annotation {OPT_OUT} from {_listed(names)}: {_then(solution)}"
 
 

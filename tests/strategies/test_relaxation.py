@@ -101,3 +101,17 @@ def test_nothing_is_advised_where_no_single_change_helps() -> None:
         pending_vm("p", "4Gi", cpu="1"),
     )
     assert advice(snapshot) == []
+
+
+def test_a_vm_that_has_not_opted_out_is_not_asked_to_opt_in() -> None:
+    """The annotation with `false` is none."""
+    willing = vm("b", on="n1", memory="4Gi", vmi={"annotations": {OPT_OUT: "false"}})
+    snapshot = cluster(
+        node("n1", memory="16Gi"),
+        node("n2", memory="10Gi"),
+        kept("a", on="n1", memory="6Gi"),
+        willing,
+        pending_vm("p", "16Gi"),
+    )
+    told = f"n1: remove annotation {OPT_OUT} from default/a: it fits then after 2 migrations"
+    assert advice(snapshot)[0] == told
