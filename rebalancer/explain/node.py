@@ -6,7 +6,7 @@ import numpy as np
 from msgspec import Struct
 
 from rebalancer.explain.vmi import launcher_of, without
-from rebalancer.model.objects import Node, ObjectKey, Pod, VirtualMachineInstance
+from rebalancer.model.objects import Node, ObjectKey, VirtualMachineInstance
 from rebalancer.model.plan import Reason, Refusal
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.context import PlanningContext
@@ -85,7 +85,7 @@ def explain_node(snapshot: Snapshot, node: Node, context: PlanningContext) -> No
             for resource, allocatable in sorted(node.allocatable.items())
         ),
         residents=residents,
-        candidates=tuple(_candidates(snapshot, index)),
+        candidates=tuple(_candidates(state, index)),
     )
 
 
@@ -118,10 +118,12 @@ def _resident(
     return Resident(vmi.key, memory_bytes, None, tuple(targets), grouped)
 
 
-def _candidates(snapshot: Snapshot, node: int) -> Iterator[Candidate]:
+def _candidates(state: ClusterState, node: int) -> Iterator[Candidate]:
+    snapshot = state.snapshot
     for vmi in sorted(snapshot.vmis, key=lambda v: v.key):
         launchers = snapshot.launchers_by_vmi.get(vmi.uid, ())
         if launchers and not any(pod.node_name for pod in launchers):
-            pod: Pod = launcher_of(vmi, snapshot)
-            feasibility = evaluate(pod, ClusterState(without(pod, snapshot)))
-            yield Candidate(vmi.key, feasibility.reasons(node))
+            pod = launcher_of(vmi, snapshot)
+            # Only a nominated one holds room, in which it must not stand in its own way.
+            seen = ClusterState(without(pod, snapshot)) if pod.nominated_node_name else state
+            yield Candidate(vmi.key, evaluate(pod, seen).reasons(node))
