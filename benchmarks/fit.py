@@ -7,7 +7,6 @@ import typer
 
 from benchmarks.generator import SHAPES, Recipe, fit_problem, generate
 from benchmarks.measure import measure_planner
-from benchmarks.replay import replay
 from benchmarks.report import duration, heading, machine, percentile, row
 from rebalancer.planning.problem import Outcome
 
@@ -50,10 +49,7 @@ def run(recipe: Recipe, work_limit: float) -> Run | None:
         return None
     problem = fit_problem(cluster)
     measured = measure_planner(problem, work_limit)
-    outcome = measured.value
-    if outcome.solution is not None:
-        replay(problem, outcome.solution.moves, outcome.solution.node)
-    return Run(recipe, outcome, measured.core_seconds, measured.peak_bytes)
+    return Run(recipe, measured.value, measured.core_seconds, measured.peak_bytes)
 
 
 def _cells(runs: Sequence[Run], within_seconds: float) -> Iterator[object]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.placing import Room
+from benchmarks.sizes import size_weights
 from rebalancer.planning.problem import FitProblem
 from rebalancer.scheduling.state import BoolArray, IntArray
 
@@ -105,7 +106,7 @@ ZONES = 4
 CPU_GENERATIONS = 3
 _ANY_ZONE = 0
 _PENDING_GIB = (8, 16, 32, 48, 64, 96, 128, 192, 256, 384)
-_SIZES_GIB = np.array([2, 4, 8, 16, 32, 64])
+_SIZES_GIB = (2, 4, 8, 16, 32, 64)
 _TOP_UP_GIB = np.array([2, 4, 8, 16])
 _PINNED_SHARE = 0.03
 _GROUP_SIZE = 3
@@ -224,7 +225,7 @@ def _vms(
     total = room.capacity[:, MEMORY].sum()
     target = total * recipe.fill
     peak = total * min(0.995, recipe.fill + 0.12) if recipe.mode == "churn" else target
-    weights = _size_weights(peak / 1024 / shape.vms / 1.03)
+    weights = size_weights(_SIZES_GIB, peak / 1024 / shape.vms / 1.03)
     gib = np.sort(rng.choice(_SIZES_GIB, shape.vms, p=weights))[::-1]
     request = _requests(gib, rng.choice([0.5, 1, 1.5], shape.vms))
     vm_class = _classes(rng, shape.vms, len(room.allowed))
@@ -249,20 +250,6 @@ def _vms(
     keep = _survivors(rng, requests[:, MEMORY], recipe, room.used(MEMORY), target)
     room.give_back(nodes[~keep], requests[~keep])
     return nodes[keep], requests[keep], classes[keep]
-
-
-def _size_weights(mean_gib: float) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
-    """How often each size occurs, as a power of it, so that the mean comes out."""
-    low, high = -4.0, 6.0
-    for _ in range(60):
-        exponent = (low + high) / 2
-        weights = _SIZES_GIB.astype(np.float64) ** exponent
-        weights /= weights.sum()
-        if weights @ _SIZES_GIB < mean_gib:
-            low = exponent
-        else:
-            high = exponent
-    return weights
 
 
 def _survivors(

@@ -10,6 +10,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
+from benchmarks.replay import replay
 from rebalancer.planning.fit import solve_fit
 from rebalancer.planning.isolation import IsolatedSearch
 from rebalancer.planning.problem import FitProblem, Outcome
@@ -44,9 +45,16 @@ def measure(call: Callable[[], T]) -> Measured[T]:
 
 
 def measure_planner(problem: FitProblem, deadline_seconds: float) -> Measured[Outcome]:
-    """As the rebalancer runs it, the process of the second stage included."""
+    """As the rebalancer runs it, the process of the second stage included.
+
+    Raises: NotExecutableError, if the plan cannot be carried out.
+    """
     policy = PlanningPolicy(deadline_seconds=deadline_seconds)
-    return measure(lambda: solve_fit(problem, IsolatedSearch(policy)))
+    measured = measure(lambda: solve_fit(problem, IsolatedSearch(policy)))
+    solution = measured.value.solution
+    if solution is not None:
+        replay(problem, solution.moves, solution.node)
+    return measured
 
 
 def _core_seconds() -> float:

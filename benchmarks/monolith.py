@@ -11,7 +11,6 @@ from ortools.math_opt.python import mathopt
 from benchmarks.flow_model import FlowResult, solve_flow_model
 from benchmarks.generator import Recipe, fit_problem, generate
 from benchmarks.measure import in_process, measure_planner
-from benchmarks.replay import replay
 from benchmarks.report import duration, heading, machine, percentile, row
 from rebalancer.planning.problem import INFINITE, FitProblem, Outcome
 
@@ -54,8 +53,6 @@ def compare(recipe: Recipe, limit_seconds: float) -> Comparison | None:
         return None
     problem = fit_problem(cluster)
     ours = measure_planner(problem, limit_seconds)
-    if ours.value.solution is not None:
-        replay(problem, ours.value.solution.moves, ours.value.solution.node)
     theirs = {name: _solve_apart(problem, name, limit_seconds) for name in _SOLVERS}
     return Comparison(recipe, ours.value, ours.core_seconds, theirs)
 

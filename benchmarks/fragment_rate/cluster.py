@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.sizes import size_weights
 from rebalancer.scheduling.state import BoolArray, IntArray
 
 SLOT_CORES = 16
@@ -103,7 +104,7 @@ def generate(setting: Setting, seed: int) -> Cluster:
     capacity = np.repeat(machine_cores, 2)
     mean = capacity.sum() * (1 - setting.free_share) / _VMS
     count = int(_VMS * setting.filled_share / (1 - setting.free_share))
-    cores = rng.choice(SIZES, count, p=_weights(float(mean)))
+    cores = rng.choice(SIZES, count, p=size_weights(SIZES, float(mean)))
     # Larger ones tend to be older.
     cores = cores[np.argsort(0.6 * rng.standard_normal(count) - np.log(cores))]
     everything = Cluster(
@@ -115,21 +116,6 @@ def generate(setting: Setting, seed: int) -> Cluster:
     )
     _fill(rng, everything, capacity.sum() * (1 - setting.filled_share), setting.choices)
     return _thin_out(rng, everything, capacity.sum() * setting.free_share)
-
-
-def _weights(mean: float) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
-    """How often each size occurs, as a power of it, so that the mean comes out."""
-    sizes = np.array(SIZES)
-    low, high = -4.0, 4.0
-    for _ in range(60):
-        exponent = (low + high) / 2
-        weights = sizes.astype(np.float64) ** exponent
-        weights /= weights.sum()
-        if weights @ sizes < mean:
-            low = exponent
-        else:
-            high = exponent
-    return weights
 
 
 def _fill(rng: np.random.Generator, cluster: Cluster, left_cores: float, choices: float) -> None:
