@@ -20,25 +20,25 @@ def goal_of(plan: Plan, name: str) -> Goal:
 
 
 def two_holes(*pending: tuple[str, str, int]) -> Snapshot:
-    """10Gi can be opened on n1 by moving a to n3, and 6Gi on n2 by moving b to n4."""
+    """10Gi can be opened on n1 by moving a to n3, and, at a higher cost, 6Gi on n2 by b to n4."""
     return cluster(
         node("n1", memory="16Gi"),
         node("n2", memory="16Gi"),
-        node("n3", memory="4Gi"),
-        node("n4", memory="3Gi"),
+        node("n3", memory="4608Mi"),
+        node("n4", memory="5Gi"),
         pod("fixed-1", on="n1", memory="6Gi"),
-        vm("a", on="n1", memory="4Gi"),
+        vm("a", on="n1", memory="4608Mi"),
         pod("fixed-2", on="n2", memory="10Gi"),
-        vm("b", on="n2", memory="3Gi"),
+        vm("b", on="n2", memory="5Gi"),
         *(pending_vm(name, memory, priority=priority) for name, memory, priority in pending),
     )
 
 
 def test_of_equal_importance_more_vms_are_served_not_the_oldest() -> None:
-    """The cheapest plan for small, which comes first, takes what large needs."""
-    plan = plan_for(two_holes(("small", "6Gi", 0), ("large", "10Gi", 0)))
-    assert goal_of(plan, "large").node == "n1"
-    assert goal_of(plan, "small").node == "n2"
+    """The cheapest plan for the small one, which comes first, takes what the large one needs."""
+    plan = plan_for(two_holes(("a-small", "6Gi", 0), ("b-large", "10Gi", 0)))
+    assert goal_of(plan, "b-large").node == "n1"
+    assert goal_of(plan, "a-small").node == "n2"
 
 
 def test_a_more_important_vm_is_served_although_two_others_could_be() -> None:
