@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rebalancer.planning.problem import INFINITE, FitProblem, Moves
+from rebalancer.planning.problem import INFINITE, FitProblem, MoveProblem, Moves
 from rebalancer.scheduling.state import IntArray
 
 Slot = tuple[int, int]
@@ -50,7 +50,7 @@ def find_order(
     return _Search(problem, kinds, movers, landing).run(slots, cost_limit)
 
 
-def dependencies(problem: FitProblem, moves: Moves) -> tuple[tuple[int, ...], ...]:
+def dependencies(problem: MoveProblem, moves: Moves) -> tuple[tuple[int, ...], ...]:
     """For each move, the indexes of the earlier ones that it waits for: just enough to have room.
 
     A target must have room for all moves into it that come earlier in the order, whether they

@@ -1,8 +1,7 @@
-"""The fit problem as arrays, without any word of Kubernetes.
+"""Movers and nodes as arrays, without any word of Kubernetes, and the fit problem among them.
 
-One item of size `request` is to land on one of the nodes in `landing`; movers, each on a node,
-may be moved elsewhere to make room. Axes: n nodes, m movers, k classes of movers that may go to
-the same nodes at the same charge, r resources. Costs are integers (milliseconds).
+Movers, each on a node, may be moved elsewhere. Axes: n nodes, m movers, k classes of movers that
+may go to the same nodes at the same charge, r resources. Costs are integers (milliseconds).
 """
 
 from functools import cached_property
@@ -14,11 +13,9 @@ from msgspec import Struct
 from rebalancer.scheduling.state import BoolArray, IntArray
 
 
-class FitProblem(Struct, frozen=True, eq=False, dict=True):
-    request: IntArray
-    """(r,)"""
-    landing: BoolArray
-    """(n,) where the item may land as far as rules go."""
+class MoveProblem(Struct, frozen=True, eq=False, dict=True, kw_only=True):
+    """What all problems of moving VMs have in common."""
+
     headroom: IntArray
     """(n, r); negative where a node is over-committed."""
     mover_node: IntArray
@@ -39,7 +36,7 @@ class FitProblem(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def node_count(self) -> int:
-        return len(self.landing)
+        return len(self.headroom)
 
     @property
     def mover_count(self) -> int:
@@ -84,6 +81,15 @@ class FitProblem(Struct, frozen=True, eq=False, dict=True):
             int(self.mover_cost[mover] + self.charge[self.mover_class[mover], target])
             for mover, target in moves
         )
+
+
+class FitProblem(MoveProblem, frozen=True, eq=False, dict=True, kw_only=True):
+    """One item of size `request` is to land on one of the nodes in `landing`."""
+
+    request: IntArray
+    """(r,)"""
+    landing: BoolArray
+    """(n,) where the item may land as far as rules go."""
 
 
 Moves = tuple[tuple[int, int], ...]
