@@ -23,6 +23,11 @@ from rebalancer.policy.model import Mode
 _tracer = trace.get_tracer("rebalancer")
 
 
+_NOTHING_TO_DO = {Verdict.FITS, Verdict.MET, Verdict.NOT_ABOUT_ROOM}
+_IN_HAND = {Verdict.PLANNED, Verdict.WAITING}
+_MET = {Ending.BOUND, Ending.DONE, Ending.GONE}
+
+
 class CycleResult(Struct, frozen=True):
     """The last plan of a cycle, and how the goals ended that were acted upon."""
 
@@ -32,12 +37,11 @@ class CycleResult(Struct, frozen=True):
     def unmet(self) -> tuple[Subject, ...]:
         """Goals that could be about room and have none in the end."""
         ended = {outcome.subject: outcome.ending for outcome in self.outcomes}
-        met = {Ending.BOUND, Ending.GONE}
         return tuple(
             goal.subject
             for goal in self.plan.goals
-            if goal.verdict not in {Verdict.FITS, Verdict.NOT_ABOUT_ROOM}
-            and ended.get(goal.subject) not in met
+            if goal.verdict not in _NOTHING_TO_DO
+            and not (goal.verdict in _IN_HAND and ended.get(goal.subject) in _MET)
         )
 
 
@@ -53,11 +57,24 @@ def run_cycle(
     Raises: ClusterError, NotLeaderError (nothing was done then), InputError.
     """
     with _tracer.start_as_current_span("cycle") as span, cluster.leadership() as leadership:
-        tools = Tools(cluster, leadership, context, listener, should_stop)
+        objection = _objection_of(strategies)
+        tools = Tools(cluster, leadership, context, listener, should_stop, objection)
         result = _Cycle(strategies, tools).run()
         span.set_attribute("rebalancer.plan", result.plan.id)
         span.set_attribute("rebalancer.unmet", len(result.unmet()))
         return result
+
+
+def _objection_of(
+    strategies: Sequence[ActiveStrategy],
+) -> Callable[[Goal, Snapshot], str | None]:
+    active = {each.strategy.name: each for each in strategies}
+
+    def objection(goal: Goal, snapshot: Snapshot) -> str | None:
+        strategy, _, settings = active[goal.strategy]
+        return strategy.objection(goal, snapshot, settings)
+
+    return objection
 
 
 class _Cycle:
@@ -139,12 +156,15 @@ class _Cycle:
         self.outcomes[outcome.subject] = outcome
 
     def _worth_another_round(self, plan: Plan, outcomes: Sequence[GoalOutcome]) -> bool:
-        """After a surprise, or when a goal that stood behind others may have its turn."""
+        """After a surprise, to see what is left when moves are done, or when a goal that stood
+        behind others may have its turn.
+        """
         if self.tools.should_stop() or not self.tools.leadership.is_held():
             return False
         endings = {outcome.ending for outcome in outcomes}
         is_somebody_waiting = any(goal.verdict is Verdict.WAITING for goal in plan.goals)
-        return Ending.DROPPED in endings or (Ending.BOUND in endings and is_somebody_waiting)
+        ended_anew = not endings.isdisjoint({Ending.DROPPED, Ending.DONE})
+        return ended_anew or (Ending.BOUND in endings and is_somebody_waiting)
 
     def _tell(self, code: str, subject: str, message: str) -> None:
         self.tools.listener(Event(self.tools.cluster.now(), code, subject, message))
@@ -153,7 +173,7 @@ class _Cycle:
 def summary(plan: Plan) -> str:
     """Goals by verdict, and the moves, in one line."""
     if not plan.goals:
-        return "no VM is waiting for room"
+        return "nothing to do"
     counts = Counter(goal.verdict for goal in plan.goals)
     parts = [f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict]]
     return f"{', '.join(parts)}; migrations: {len(plan.moves)}"

@@ -10,12 +10,19 @@ from importlib.metadata import entry_points
 from msgspec import Struct
 
 from rebalancer.errors import InputError
-from rebalancer.model.plan import Proposal
+from rebalancer.model.plan import Goal, Proposal
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.context import PlanningContext
 from rebalancer.policy.model import Mode, Section
 
 ENTRY_POINT_GROUP = "rebalancer.strategies"
+
+
+Objection = Callable[[Goal, Snapshot, Section], str | None]
+
+
+def _no_objection(_goal: Goal, _snapshot: Snapshot, _settings: Section) -> None:
+    return None
 
 
 class Strategy(Struct, frozen=True):
@@ -27,6 +34,9 @@ class Strategy(Struct, frozen=True):
     propose: Callable[[Snapshot, Section, PlanningContext], Sequence[Proposal]]
     """Proposals in the order of their importance; each later one builds on the earlier ones."""
     default_mode: Mode = Mode.OFF
+    objection: Objection = _no_objection
+    """Asked before each migration for a goal of its own, on a fresh reading of what concerns it:
+    why the goal is no longer wanted, or None."""
 
 
 def load_strategies() -> Mapping[str, Strategy]:

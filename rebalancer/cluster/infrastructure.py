@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from rebalancer.cluster import wire
 from rebalancer.cluster.constraints import node_selector_terms
 from rebalancer.cluster.fields import amounts, condition, required
-from rebalancer.model.keys import TOPOLOGY_LABELS
+from rebalancer.model.keys import DRAIN, TOPOLOGY_LABELS
 from rebalancer.model.objects import (
     EMPTY,
     CSIDriver,
@@ -57,6 +57,20 @@ def convert_node(node: wire.Node) -> Node:
         taints=tuple(Taint(t.key, t.effect, t.value or "") for t in spec.taints or ()),
         is_unschedulable=bool(spec.unschedulable),
         is_ready=ready is not None and ready.status == "True",
+        uid=metadata.uid or "",
+        drain_sign=_drain_sign(metadata),
+    )
+
+
+def _drain_sign(metadata: wire.Metadata) -> str:
+    marks = (("label", metadata.labels), ("annotation", metadata.annotations))
+    return next(
+        (
+            f"{kind} {DRAIN}"
+            for kind, values in marks
+            if (values or EMPTY).get(DRAIN, "false") != "false"
+        ),
+        "",
     )
 
 

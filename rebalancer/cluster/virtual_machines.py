@@ -1,6 +1,6 @@
 """KubeVirt's objects on the wire to those of the model; each function raises FieldError."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rebalancer.cluster import wire
 from rebalancer.cluster.constraints import Constraints
@@ -101,11 +101,12 @@ def convert_kubevirt(kubevirt: wire.KubeVirt) -> KubeVirtSettings:
 def _migration_configuration(configuration: wire.KubeVirtConfiguration) -> MigrationConfiguration:
     migrations = configuration.migrations or wire.MigrationConfiguration()
     bandwidth = migrations.bandwidth_per_migration
-    settings = {
+    settings: dict[str, Any] = {
         "parallel_migrations_per_cluster": migrations.parallel_migrations_per_cluster,
         "parallel_outbound_migrations_per_node": migrations.parallel_outbound_migrations_per_node,
         "completion_timeout_seconds_per_gib": migrations.completion_timeout_per_gib,
         "progress_timeout_seconds": migrations.progress_timeout,
+        "node_drain_taint_key": migrations.node_drain_taint_key or None,
         "bandwidth_bytes_per_second": None
         if bandwidth is None
         else amount(bandwidth, "spec.configuration.migrations.bandwidthPerMigration"),

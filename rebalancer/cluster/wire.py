@@ -371,6 +371,7 @@ class MigrationConfiguration(Wire):
     completion_timeout_per_gib: int | None = field(default=None, name="completionTimeoutPerGiB")
     progress_timeout: int | None = None
     bandwidth_per_migration: Quantity | None = None
+    node_drain_taint_key: str | None = None
 
 
 class MigrationPolicySelectors(Wire):

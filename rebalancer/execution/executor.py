@@ -18,7 +18,8 @@ from rebalancer.execution.holds import holds_for, holds_of
 from rebalancer.execution.migration_request import migration_request
 from rebalancer.execution.move_run import MoveRun
 from rebalancer.execution.outcome import Ending, GoalOutcome
-from rebalancer.execution.recheck import is_pending, surprise, unsettled
+from rebalancer.execution.recheck import is_open, surprise, unsettled
+from rebalancer.model.objects import ObjectKey
 from rebalancer.model.plan import Goal, Plan
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.context import PlanningContext
@@ -38,6 +39,8 @@ class Tools(NamedTuple):
     listener: Listener
     should_stop: Callable[[], bool]
     """Asked at each step; when it says yes, execution leaves everything as it is and returns."""
+    objection: Callable[[Goal, Snapshot], str | None] = lambda _goal, _snapshot: None
+    """Asked before each migration: why its goal's strategy no longer wants the goal, or None."""
 
 
 def execute(
@@ -77,8 +80,7 @@ class _Execution:
             self._look()
             self._start_moves()
             if self._open() and not any(goal.is_to_settle for goal in self._open()):
-                vmis = {run.move.vmi for goal in self._open() for run in goal.moves}
-                vmis |= {goal.vmi_key for goal in self._open()}
+                vmis = set[ObjectKey]().union(*(goal.vmis for goal in self._open()))
                 self.tools.cluster.wait_for_change(vmis, _LOOK_SECONDS)
         for goal in self._open():
             message = "left as it is; what is in flight goes on, and the next cycle adopts it"
@@ -89,9 +91,13 @@ class _Execution:
         return [run for run in self.runs if run.outcome is None]
 
     def _admit(self, goal: GoalRun) -> None:
-        """Begins a goal: only if all of it may be carried out, and once its nodes are held."""
+        """Begins a goal: if all of it may be carried out, or a part that is worth it by itself, and
+        once its nodes are held.
+        """
         limit = self.tools.context.execution.budget.max_per_cycle
         left = limit - self.started - sum(len(g.moves) for g in self.runs if g.is_admitted)
+        if goal.goal.is_divisible and left > 0:
+            goal.limit(left)
         if len(goal.moves) > left:
             self._end(
                 goal,
@@ -123,17 +129,16 @@ class _Execution:
 
     def _look(self) -> None:
         """Reads what concerns the open goals, and takes it in."""
-        nodes = {goal.goal.node for goal in self._open() if goal.goal.node}
-        vmis = {goal.vmi_key for goal in self._open()}
+        nodes, vmis = set[str](), set[ObjectKey]()
         for goal in self._open():
-            nodes |= {name for run in goal.moves for name in (run.move.source, run.move.target)}
-            vmis |= {run.move.vmi for run in goal.moves}
+            nodes |= goal.nodes
+            vmis |= goal.vmis
         self.snapshot = self.tools.cluster.reread(self.snapshot, nodes, vmis)
         for goal in self._open():
             self._observe(goal)
             if goal.outcome is not None:
                 self._conclude(goal, goal.outcome)
-            elif is_pending(goal.goal, self.snapshot):
+            elif is_open(goal.goal, self.snapshot):
                 self._keep_holds(goal)
 
     def _observe(self, goal: GoalRun) -> None:
@@ -167,7 +172,7 @@ class _Execution:
     def _start_moves(self) -> None:
         for goal in self._open():
             for run in goal.ready_moves():
-                if goal.dropped_because or not is_pending(goal.goal, self.snapshot):
+                if goal.dropped_because or not is_open(goal.goal, self.snapshot):
                     break
                 self._consider(goal, run)
 
@@ -183,7 +188,9 @@ class _Execution:
         if refusal := refusal or unsettled(run.move, goal_moves, self.snapshot):
             self._wait(goal, run, refusal)
             return
-        problem = surprise(run.move, goal.goal, goal_moves, self.snapshot, self.tools.context)
+        problem = self.tools.objection(goal.goal, self.snapshot) or surprise(
+            run.move, goal.goal, goal_moves, self.snapshot, self.tools.context
+        )
         if problem:
             goal.drop(problem)
             return

@@ -7,10 +7,10 @@ from opentelemetry.trace import StatusCode
 
 from rebalancer.execution.move_run import MoveRun, State, nanoseconds
 from rebalancer.execution.outcome import Ending, GoalOutcome
-from rebalancer.execution.recheck import bound_node, is_pending
+from rebalancer.execution.recheck import bound_node, is_open
 from rebalancer.model.keys import GOAL_UID
 from rebalancer.model.objects import ObjectKey
-from rebalancer.model.plan import Goal, Move
+from rebalancer.model.plan import NODE_KIND, Goal, Move
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.timetable import start_order
 from rebalancer.scheduling.migration_deadline import is_overdue
@@ -29,6 +29,8 @@ class GoalRun:
         self.goal = goal
         self.moves = [MoveRun(move, goal) for move in moves]
         self.is_admitted = False
+        self.left_out = 0
+        """Moves that the budget for one cycle has no room for."""
         self.holds: list[ObjectKey] = []
         self.dropped_because = ""
         self.is_pointless = False
@@ -40,8 +42,24 @@ class GoalRun:
         return self.goal.subject.uid
 
     @property
-    def vmi_key(self) -> ObjectKey:
-        return ObjectKey(self.goal.subject.namespace, self.goal.subject.name)
+    def vmis(self) -> set[ObjectKey]:
+        """All that it is about."""
+        subject = self.goal.subject
+        own = {ObjectKey(subject.namespace, subject.name)} if self.goal.is_for_vm else set()
+        return own | {run.move.vmi for run in self.moves}
+
+    @property
+    def nodes(self) -> set[str]:
+        """All that it is about."""
+        subject = self.goal.subject
+        own = {self.goal.node, subject.name if subject.kind == NODE_KIND else ""} - {""}
+        ends = {name for run in self.moves for name in (run.move.source, run.move.target)}
+        return own | ends
+
+    def limit(self, count: int) -> None:
+        """Leaves out all but the first moves; those wait for none that come later."""
+        self.left_out = max(len(self.moves) - count, 0)
+        self.moves = self.moves[:count]
 
     def ready_moves(self) -> list[MoveRun]:
         """Moves that have not started although all that they wait for has succeeded, the most
@@ -75,15 +93,24 @@ class GoalRun:
     def _conclude(self, snapshot: Snapshot, bind_timeout_seconds: int) -> None:
         if any(run.is_in_flight for run in self.moves):
             return
-        if node := bound_node(self.goal, snapshot):
+        node = bound_node(self.goal, snapshot) if self.goal.is_for_vm else None
+        if node:
             self._trace_binding(node, snapshot.taken_at)
             self.end(Ending.BOUND, f"is bound to {node}")
-        elif not is_pending(self.goal, snapshot):
+        elif not is_open(self.goal, snapshot):
             self.end(Ending.GONE, "no longer waits for a node")
         elif self.dropped_because:
             self._end_dropped()
-        elif not self._still_moving(snapshot):
+        elif self._still_moving(snapshot):
+            return
+        elif self.goal.is_for_vm:
             self._wait_for_binding(snapshot, bind_timeout_seconds)
+        else:
+            self._end_done()
+
+    def _end_done(self) -> None:
+        later = f"; {self.left_out} more follow in a later cycle" if self.left_out else ""
+        self.end(Ending.DONE, f"migrations done: {len(self.moves)}{later}")
 
     def _end_dropped(self) -> None:
         has_started = any(run.migration_name for run in self.moves)

@@ -25,9 +25,12 @@ def holds_for(
     """
     if not moves or context.execution.hold.kind is HoldKind.NONE:
         return []
-    pending = next(
-        pod for pod in snapshot.launchers_by_vmi[goal.subject.uid] if pod.node_name is None
-    )
+    if goal.is_for_vm:
+        launchers = snapshot.launchers_by_vmi[goal.subject.uid]
+        beneficiary = next(pod for pod in launchers if pod.node_name is None)
+    else:
+        movers = (snapshot.launchers_by_vmi[move.vmi_uid][0] for move in moves)
+        beneficiary = max(movers, key=lambda pod: pod.priority)
     return [
         Hold(
             name=f"hold-{goal.subject.uid}-{hashlib.sha256(node.encode()).hexdigest()[:8]}",
@@ -35,7 +38,7 @@ def holds_for(
             node_name=node,
             beneficiary_uid=goal.subject.uid,
             admitted_uids=admitted,
-            priority_class_name=pending.priority_class_name,
+            priority_class_name=beneficiary.priority_class_name,
             lifetime_seconds=_longest_seconds(moves, snapshot, context),
             image=context.execution.hold.image,
         )

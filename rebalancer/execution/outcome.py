@@ -11,6 +11,8 @@ from rebalancer.model.plan import Refusal, Subject
 class Ending(StrEnum):
     BOUND = "bound"
     """The VM has its node."""
+    DONE = "done"
+    """All its moves are done, and no VM was to be bound."""
     GONE = "gone"
     """The VM no longer waits: it was deleted or stopped."""
     DROPPED = "dropped"

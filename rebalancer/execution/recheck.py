@@ -27,12 +27,14 @@ def surprise(
     return (
         _vm_changed(move, goal_moves, snapshot, context)
         or _target_changed(move, snapshot)
-        or _goal_changed(goal, goal_moves, snapshot)
+        or (_goal_changed(goal, goal_moves, snapshot) if goal.is_for_vm else None)
     )
 
 
-def is_pending(goal: Goal, snapshot: Snapshot) -> bool:
-    """Whether the goal's VM still has a launcher pod that waits for a node."""
+def is_open(goal: Goal, snapshot: Snapshot) -> bool:
+    """Whether the goal's VM, if it is for one, still has a launcher pod that waits for a node."""
+    if not goal.is_for_vm:
+        return True
     launchers = snapshot.launchers_by_vmi.get(goal.subject.uid, ())
     return any(pod.node_name is None and not pod.is_terminating for pod in launchers)
 
@@ -82,6 +84,8 @@ def _target_changed(move: Move, snapshot: Snapshot) -> str | None:
     source_pod = snapshot.launchers_by_vmi[vmi.uid][0]
     pod = target_pod(vmi, source_pod, snapshot)
     index = state.index[move.target]
+    if state.is_draining[index]:
+        return f"node {move.target} is being drained now"
     feasibility = evaluate(pod, state)
     if feasibility.feasible[index]:
         return None

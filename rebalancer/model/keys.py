@@ -31,10 +31,12 @@ EVICTION_IN_PROGRESS = "descheduler.alpha.kubernetes.io/eviction-in-progress"
 
 OPT_OUT = "rebalancer/opt-out"
 """On a VMI: it is never moved, whatever the value, unless that is `false`."""
+DRAIN = "rebalancer/drain"
+"""Label or annotation on a node: its VMs are to leave it, whatever the value, unless `false`."""
 PLAN_ID = "rebalancer/plan-id"
 """On what we create: the plan that it belongs to."""
 GOAL_UID = "rebalancer/goal-uid"
-"""On what we create: uid of the VMI that it is for."""
+"""On what we create: uid of the VMI, node or other subject that it is for."""
 TRACE_ID = "rebalancer/trace-id"
 """Annotation on a migration: its trace, as 32 hexadecimal digits."""
 

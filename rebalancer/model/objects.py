@@ -106,6 +106,9 @@ class Node(Struct, frozen=True, gc=False):
     taints: tuple[Taint, ...] = ()
     is_unschedulable: bool = False
     is_ready: bool = True
+    uid: str = ""
+    drain_sign: str = ""
+    """The label or annotation of ours that asks for it to be emptied, in words; else empty."""
 
 
 class Pod(Struct, frozen=True, gc=False):
@@ -446,3 +449,5 @@ class MigrationConfiguration(Struct, frozen=True):
     progress_timeout_seconds: int = 150
     bandwidth_bytes_per_second: int = 0
     """0 stands for no limit."""
+    node_drain_taint_key: str = "kubevirt.io/drain"
+    """Key of the taint with which a node is emptied by KubeVirt."""

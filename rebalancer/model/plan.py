@@ -13,6 +13,7 @@ class Verdict(StrEnum):
 
     PLANNED = "planned"
     FITS = "fits"
+    MET = "met"
     WAITING = "waiting"
     NOT_ABOUT_ROOM = "not-about-room"
     NOT_WORTH_IT = "not-worth-it"
@@ -68,8 +69,16 @@ class Move(Struct, frozen=True):
     after: tuple[str, ...] = ()
 
 
+VMI_KIND = "VirtualMachineInstance"
+NODE_KIND = "Node"
+
+
 class Subject(Struct, frozen=True):
-    """The object that a goal is about."""
+    """The object that a goal is about.
+
+    `uid` is put as a label on what is created for the goal, so it is a valid label value and no
+    other subject's.
+    """
 
     kind: str
     namespace: str
@@ -84,6 +93,8 @@ class Goal(Struct, frozen=True):
     """What one strategy wants for one object, and what is known about it.
 
     `cost` is that of the goal's moves; `bound` says what every executable plan costs at least.
+    A goal about a VirtualMachineInstance is reached when its pending launcher pod is bound to
+    `node`, any other when its moves are done.
     """
 
     strategy: str
@@ -95,6 +106,13 @@ class Goal(Struct, frozen=True):
     bound: float | None = None
     proven: bool = False
     move_ids: tuple[str, ...] = ()
+    is_divisible: bool = False
+    """Whether the first of its moves are worth making by themselves, where a budget for one cycle
+    does not allow all of them."""
+
+    @property
+    def is_for_vm(self) -> bool:
+        return self.subject.kind == VMI_KIND
 
 
 class Proposal(Struct, frozen=True):

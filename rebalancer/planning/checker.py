@@ -30,6 +30,7 @@ def violations(snapshot: Snapshot, goals: Sequence[Goal], moves: Sequence[Move])
     replay = list(_replayed(snapshot, moves))
     broken += _overfilled(snapshot, replay, ancestors)
     broken += _trespassers(goals, moves)
+    broken += _into_drains(snapshot, moves)
     broken += _barred(snapshot, replay, ancestors)
     broken += _unmet(replay[-1].after if replay else snapshot, goals)
     return broken
@@ -204,9 +205,17 @@ def _trespassers(goals: Sequence[Goal], moves: Sequence[Move]) -> Iterator[str]:
                     yield f"{move.vmi} would go to {node}, which is held for {goal.subject}"
 
 
+def _into_drains(snapshot: Snapshot, moves: Sequence[Move]) -> Iterator[str]:
+    """Moves to nodes that bear a sign to be emptied."""
+    state = ClusterState(snapshot)
+    for move in moves:
+        if state.is_draining[state.index[move.target]]:
+            yield f"{move.vmi} would go to {move.target}, which is being drained"
+
+
 def _unmet(snapshot: Snapshot, goals: Sequence[Goal]) -> Iterator[str]:
     for goal in goals:
-        if goal.verdict is not Verdict.PLANNED:
+        if goal.verdict is not Verdict.PLANNED or not goal.is_for_vm:
             continue
         waiting = [
             pod

@@ -146,11 +146,13 @@ def fit_problem(
     for rules, home in zip(movers.classes, _homes(movers), strict=True):
         if home is not None:
             allowed[rules.number, home] = rules.allowed_wherever_pods_are[home]
+    allowed &= ~state.is_draining
     charge = np.zeros(shape, np.int64)
     for rules in movers.classes:
         for seconds in rules.charges.values():
             charge[rules.number] += np.rint(seconds * MILLISECONDS).astype(np.int64)
     landing = pending.allowed_wherever_pods_are if ignores_placement else pending.allowed
+    landing = landing & ~state.is_draining
     if context.execution.hold.kind is HoldKind.LOCK_POD:
         # The lock pod has a slot of the node from before the first move until after the last.
         landing = landing & (state.headroom("pods") >= 1)

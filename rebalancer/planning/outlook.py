@@ -21,15 +21,14 @@ def with_proposal(snapshot: Snapshot, proposal: Proposal) -> Snapshot:
     """Every move is under way, its room taken on both nodes, and the nodes with new room are held.
 
     What the moves will free counts for nothing, so a later goal's moves never wait for these. A
-    goal that needs no moves has its place as well, where the scheduler is expected to put it.
+    VM that needs no moves has its place as well, where the scheduler is expected to put it.
     """
     goal = proposal.goal
-    if goal.verdict not in {Verdict.PLANNED, Verdict.FITS} or not goal.node:
-        return snapshot
-    pending = next(
-        pod for pod in snapshot.launchers_by_vmi[goal.subject.uid] if pod.node_name is None
-    )
-    bound = snapshot.with_pod_on(pending, goal.node)
+    bound = snapshot
+    if goal.is_for_vm and goal.node and goal.verdict in {Verdict.PLANNED, Verdict.FITS}:
+        launchers = snapshot.launchers_by_vmi[goal.subject.uid]
+        pending = next(pod for pod in launchers if pod.node_name is None)
+        bound = snapshot.with_pod_on(pending, goal.node)
     if not proposal.moves:
         return bound
     locks = (
@@ -46,13 +45,15 @@ def with_proposal(snapshot: Snapshot, proposal: Proposal) -> Snapshot:
 def held_nodes(goal: Goal, moves: Sequence[Move]) -> Mapping[str, tuple[str, ...]]:
     """The nodes where room that moves free must be kept, each with the VMIs that it is for.
 
-    These are the goal's own node, and every node at which a move arrives that waits for others to
-    leave; whatever else the goal's moves bring there is let in as well.
+    These are the node where the goal's VM is to be bound, if it is for one, and every node at which
+    a move arrives that waits for others to leave; whatever else the goal's moves bring there is let
+    in as well.
     """
-    nodes = dict.fromkeys([goal.node, *(move.target for move in moves if move.after)])
+    landing = [goal.node] if goal.is_for_vm else []
+    nodes = dict.fromkeys([*landing, *(move.target for move in moves if move.after)])
     return {
         node: (
-            *((goal.subject.uid,) if node == goal.node else ()),
+            *((goal.subject.uid,) if node in landing else ()),
             *(move.vmi_uid for move in moves if move.target == node),
         )
         for node in nodes

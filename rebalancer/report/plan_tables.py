@@ -19,6 +19,7 @@ touches are shown."""
 _STYLES = {
     Verdict.PLANNED: "bold green",
     Verdict.FITS: "green",
+    Verdict.MET: "green",
     Verdict.WAITING: "yellow",
     Verdict.NOT_ABOUT_ROOM: "magenta",
     Verdict.NOT_WORTH_IT: "magenta",
@@ -147,7 +148,7 @@ def _carried_out(plan: Plan, snapshot: Snapshot) -> Snapshot:
         pod = snapshot.launchers_by_vmi[move.vmi_uid][0]
         snapshot = snapshot.with_pod_on(pod, move.target)
     for goal in plan.goals:
-        if goal.verdict is Verdict.PLANNED:
+        if goal.verdict is Verdict.PLANNED and goal.is_for_vm:
             launchers = snapshot.launchers_by_vmi[goal.subject.uid]
             pending = next(pod for pod in launchers if pod.node_name is None)
             snapshot = snapshot.with_pod_on(pending, goal.node)

@@ -10,7 +10,7 @@ from rebalancer.loop import CycleResult
 from rebalancer.report.plan_tables import goal_lines
 from rebalancer.report.rows import Rows, cell, spaced
 
-_STYLES = {Ending.BOUND: "green", Ending.GONE: "green"}
+_STYLES = {Ending.BOUND: "green", Ending.DONE: "green", Ending.GONE: "green"}
 
 
 def result_tables(result: CycleResult) -> Iterator[RenderableType]:
@@ -20,7 +20,7 @@ def result_tables(result: CycleResult) -> Iterator[RenderableType]:
 
 def _blocks(result: CycleResult) -> Iterator[Iterable[RenderableType]]:
     if result.outcomes:
-        rows = Rows("VM", "ENDED", "MIGRATIONS", "WHY", right=("MIGRATIONS",))
+        rows = Rows("GOAL", "ENDED", "MIGRATIONS", "WHY", right=("MIGRATIONS",))
         for outcome in result.outcomes:
             rows.add(
                 cell(str(outcome.subject)),

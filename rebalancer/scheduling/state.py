@@ -10,6 +10,7 @@ from rebalancer.model.keys import HOSTNAME
 from rebalancer.model.objects import Amounts, HostPort, Node, ObjectKey, Pod, Taint
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.scheduling.attached_volumes import AttachedVolumes
+from rebalancer.scheduling.drain_sign import drain_sign
 from rebalancer.scheduling.placed_pods import Column, PlacedPods, PlacedTerms
 
 BoolArray = NDArray[np.bool_]
@@ -69,6 +70,12 @@ class ClusterState:
     def is_unschedulable(self) -> BoolArray:
         """Which nodes are cordoned. Axis: node."""
         return self.mask(node.is_unschedulable for node in self.nodes)
+
+    @cached_property
+    def is_draining(self) -> BoolArray:
+        """Which nodes are to be emptied, so that nobody may be moved there. Axis: node."""
+        configuration = self.snapshot.migration_configuration
+        return self.mask(drain_sign(node, configuration) != "" for node in self.nodes)
 
     def mask(self, flags: Iterator[bool]) -> BoolArray:
         """One flag per node as an array."""
