@@ -34,13 +34,15 @@ class Strategy(Struct, frozen=True):
     propose: Callable[[Snapshot, Section, PlanningContext], Sequence[Proposal]]
     """Proposals in the order of their importance; each later one builds on the earlier ones."""
     default_mode: Mode = Mode.OFF
+    rank: int = 1000
+    """Its place among the strategies that the policy does not name: lower ones are asked first."""
     objection: Objection = _no_objection
     """Asked before each migration for a goal of its own, on a fresh reading of what concerns it:
     why the goal is no longer wanted, or None."""
 
 
 def load_strategies() -> Mapping[str, Strategy]:
-    """All installed strategies by name, in the order of their names.
+    """All installed strategies by name, in the order of their ranks, then of their names.
 
     Raises: InputError if one cannot be imported, is no Strategy, or a name is taken twice.
     """
@@ -59,4 +61,4 @@ def load_strategies() -> Mapping[str, Strategy]:
         if strategy.name in strategies:
             raise InputError(f"{origin} is installed twice; uninstall one of the two packages")
         strategies[strategy.name] = strategy
-    return strategies
+    return dict(sorted(strategies.items(), key=lambda item: item[1].rank))

@@ -100,7 +100,10 @@ def node(
         f"cpu-model-migration.node.kubevirt.io/{CPU_MODEL}": "true",
     }
     return Node(
-        name=name, allocatable=amounts(allocatable), labels={**usual_labels, **labels}, **fields
+        name=name,
+        allocatable=amounts(allocatable),
+        labels={**usual_labels, **labels},
+        **{"uid": f"node-{name}", **fields},
     )
 
 

@@ -62,6 +62,7 @@ def convert_disruption_budget(budget: wire.PodDisruptionBudget) -> PodDisruption
         namespace=required(metadata.namespace, "metadata.namespace"),
         name=required(metadata.name, "metadata.name"),
         selector=label_selector(spec.selector),
+        disruptions_allowed=budget.status.disruptions_allowed if budget.status else None,
         is_of_kubevirt=any(owner.kind == VMI.name for owner in owners),
     )
 

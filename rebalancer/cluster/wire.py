@@ -628,8 +628,13 @@ class DisruptionBudgetSpec(Wire):
     selector: LabelSelector | None = None
 
 
+class DisruptionBudgetStatus(Wire):
+    disruptions_allowed: int | None = None
+
+
 class PodDisruptionBudget(Object):
     spec: DisruptionBudgetSpec | None = None
+    status: DisruptionBudgetStatus | None = None
 
 
 # Lists and documents

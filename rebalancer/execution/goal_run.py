@@ -109,8 +109,10 @@ class GoalRun:
             self._end_done()
 
     def _end_done(self) -> None:
-        later = f"; {self.left_out} more follow in a later cycle" if self.left_out else ""
-        self.end(Ending.DONE, f"migrations done: {len(self.moves)}{later}")
+        message = f"migrations done: {len(self.moves)}"
+        if self.left_out:
+            message += f"; {self.left_out} more follow in a later cycle"
+        self.end(Ending.PARTLY_DONE if self.left_out else Ending.DONE, message)
 
     def _end_dropped(self) -> None:
         has_started = any(run.migration_name for run in self.moves)

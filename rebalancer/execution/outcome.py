@@ -13,6 +13,8 @@ class Ending(StrEnum):
     """The VM has its node."""
     DONE = "done"
     """All its moves are done, and no VM was to be bound."""
+    PARTLY_DONE = "partly-done"
+    """As many of its moves are done as the budget of one cycle allows."""
     GONE = "gone"
     """The VM no longer waits: it was deleted or stopped."""
     DROPPED = "dropped"

@@ -400,6 +400,8 @@ class PodDisruptionBudget(Struct, frozen=True):
     """None selects nothing."""
     is_of_kubevirt: bool = False
     """KubeVirt itself made it for one VMI; releases before v1.4 do."""
+    disruptions_allowed: int | None = None
+    """How many of its pods may be evicted now; None where its status does not say."""
 
 
 class LauncherConfiguration(Struct, frozen=True):

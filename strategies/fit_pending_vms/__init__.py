@@ -10,4 +10,5 @@ STRATEGY = Strategy(
     settings_type=FitPendingVMsSettings,
     propose=propose,
     default_mode=Mode.AUTOMATIC,
+    rank=100,
 )

@@ -7,8 +7,8 @@ import numpy as np
 from rebalancer.model.plan import Reason, Refusal
 from rebalancer.model.quantity import format_amount
 from rebalancer.planning.movers import Mover, Movers
-from rebalancer.scheduling.feasibility import Feasibility, evaluate
-from rebalancer.scheduling.filters import NODE_RESOURCES_FIT
+from rebalancer.planning.no_other_node import no_other_node
+from rebalancer.scheduling.feasibility import Feasibility
 from rebalancer.scheduling.state import IntArray
 
 
@@ -38,7 +38,7 @@ def refusals(pending: Feasibility, movers: Movers, has_home: list[bool]) -> tupl
     landing = [node.name for node, is_in in zip(state.nodes, pending.allowed, strict=True) if is_in]
     stuck = [refused for name in landing for refused in movers.refused.get(name, ())]
     stuck += [
-        _no_other_node(mover, movers)
+        no_other_node(mover, state)
         for mover, is_homed in zip(movers.movers, has_home, strict=True)
         if not is_homed and pending.allowed[mover.source]
     ]
@@ -125,17 +125,3 @@ def _freeable(pending: Feasibility, movers: Movers, node: int) -> Iterator[Reaso
             f" {format_amount(freed, resource)}, to {format_amount(headroom + freed, resource)}",
             node=movers.state.nodes[node].name,
         )
-
-
-def _no_other_node(mover: Mover, movers: Movers) -> Refusal:
-    feasibility = evaluate(mover.target_pod, movers.state)
-    barred: dict[str, dict[str, None]] = {}
-    for node in range(len(movers.state.nodes)):
-        if node != mover.source:
-            for reason in feasibility.reasons(node):
-                text = reason.message if reason.code == NODE_RESOURCES_FIT.name else reason.code
-                barred.setdefault(text, {})[reason.node] = None
-    detail = "; ".join(f"{', '.join(nodes)}: {text}" for text, nodes in sorted(barred.items()))
-    return Refusal(
-        mover.vmi.key, "no-other-node", f"no other node takes it now ({detail or 'there is none'})"
-    )

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from rebalancer.model.objects import Pod
 from rebalancer.model.plan import Goal, Proposal, Reason, Verdict
+from rebalancer.planning.view import View
 from rebalancer_strategies.fit_pending_vms.settings import FitPendingVMsSettings
 from rebalancer_strategies.fit_pending_vms.single import propose_one
-from rebalancer_strategies.fit_pending_vms.view import View
 
 _MAX_ORDERS = 8
 """Orders of one priority's VMs that are tried besides that by age. Each costs as much as the first,

@@ -7,19 +7,17 @@ from opentelemetry import trace
 from rebalancer.model.objects import Pod
 from rebalancer.model.plan import Goal, Proposal, Reason, Subject, Verdict
 from rebalancer.model.snapshot import Snapshot
-from rebalancer.planning.context import PlanningContext
-from rebalancer.planning.fit import SecondStage, solve_fit
+from rebalancer.planning.fit import SecondStage, bound_wherever_pods_are, solve_fit
 from rebalancer.planning.homes import movers_with_home
 from rebalancer.planning.movers import MILLISECONDS, Movers, fit_problem, to_moves
 from rebalancer.planning.problem import INFINITE, FitProblem, Outcome
-from rebalancer.planning.search import search_direct
+from rebalancer.planning.view import View
 from rebalancer.scheduling.feasibility import Feasibility, evaluate
 from rebalancer.scheduling.scoring import least_allocated
 from rebalancer_strategies.fit_pending_vms import certificate
 from rebalancer_strategies.fit_pending_vms.relaxation import relaxations
 from rebalancer_strategies.fit_pending_vms.settings import FitPendingVMsSettings
 from rebalancer_strategies.fit_pending_vms.triage import triage
-from rebalancer_strategies.fit_pending_vms.view import View
 
 NAME = "FitPendingVMs"
 
@@ -90,7 +88,8 @@ def _plan(pending: Feasibility, view: View) -> Proposal:
                 "rebalancer.is_proven": outcome.is_proven,
             }
         )
-    bound = _bound_wherever_pods_are(outcome, problem, pending, movers, context)
+    relaxed = fit_problem(pending, movers, context, ignores_placement=True)
+    bound = bound_wherever_pods_are(outcome, problem, relaxed)
     goal = Goal(
         strategy=NAME,
         subject=_subject(pending.pod, movers.state.snapshot),
@@ -113,21 +112,6 @@ def _plan(pending: Feasibility, view: View) -> Proposal:
     reasons = (headline, *advice, *certificate.node_reasons(pending, movers))
     goal = replace(goal, reasons=reasons)
     return Proposal(goal, refused=certificate.refusals(pending, movers, has_home))
-
-
-def _bound_wherever_pods_are(
-    outcome: Outcome,
-    problem: FitProblem,
-    pending: Feasibility,
-    movers: Movers,
-    context: PlanningContext,
-) -> float:
-    """The outcome's bound, lowered to one that holds wherever moves put other pods."""
-    relaxed = fit_problem(pending, movers, context, ignores_placement=True)
-    opens_landing = (relaxed.landing != problem.landing).any()
-    if not opens_landing and not (relaxed.allowed & ~problem.allowed).any():
-        return outcome.bound
-    return min(outcome.bound, search_direct(relaxed).bound)
 
 
 def _longer_plan(problem: FitProblem, second_stage: SecondStage) -> Reason | None:

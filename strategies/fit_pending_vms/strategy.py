@@ -6,11 +6,11 @@ from rebalancer.model.plan import Proposal
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.context import PlanningContext
 from rebalancer.planning.isolation import IsolatedSearch
+from rebalancer.planning.view import View
 from rebalancer.policy.model import Section
 from rebalancer_strategies.fit_pending_vms.settings import FitPendingVMsSettings
 from rebalancer_strategies.fit_pending_vms.several import propose_all
 from rebalancer_strategies.fit_pending_vms.triage import pending_launchers
-from rebalancer_strategies.fit_pending_vms.view import View
 
 
 def propose(snapshot: Snapshot, settings: Section, context: PlanningContext) -> Sequence[Proposal]:

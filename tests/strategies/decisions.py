@@ -8,14 +8,22 @@ from rebalancer.model.snapshot import Snapshot
 from rebalancer.planner import ActiveStrategy, make_plan
 from rebalancer.planning.context import PlanningContext
 from rebalancer.policy.model import Mode
-from rebalancer_strategies.fit_pending_vms import STRATEGY
-from rebalancer_strategies.fit_pending_vms.settings import FitPendingVMsSettings
+from rebalancer.strategy import Strategy
+from rebalancer_strategies.consolidate_for_drain import STRATEGY as DRAIN
+from rebalancer_strategies.fit_pending_vms import STRATEGY as FIT_PENDING
 
 
 def plan_for(snapshot: Snapshot, **settings: float | None) -> Plan:
-    chosen = FitPendingVMsSettings.model_validate(settings)
-    active = ActiveStrategy(STRATEGY, Mode.AUTOMATIC, chosen)
-    return make_plan(snapshot, [active], PlanningContext())
+    return make_plan(snapshot, [automatic(FIT_PENDING, **settings)], PlanningContext())
+
+
+def drain_plan(snapshot: Snapshot, **settings: object) -> Plan:
+    return make_plan(snapshot, [automatic(DRAIN, **settings)], PlanningContext())
+
+
+def automatic(strategy: Strategy, **settings: object) -> ActiveStrategy:
+    chosen = strategy.settings_type.model_validate(settings)
+    return ActiveStrategy(strategy, Mode.AUTOMATIC, chosen)
 
 
 class Case(NamedTuple):
@@ -27,8 +35,8 @@ class Case(NamedTuple):
     says: tuple[str, ...] = ()
 
 
-def assert_decided(case: Case) -> None:
-    plan = plan_for(case.snapshot())
+def assert_decided(case: Case, plan_of: Callable[[Snapshot], Plan] = plan_for) -> None:
+    plan = plan_of(case.snapshot())
     assert {goal.subject.name: goal.verdict for goal in plan.goals} == case.verdicts
     moves = sorted(f"{move.vmi.name}->{move.target}" for move in plan.moves)
     assert moves == sorted(case.moves.split())

@@ -1,0 +1,107 @@
+"""Nodes emptied on the simulated cluster: in parts, beside others, called off half-way."""
+
+from typing import Any
+
+from rebalancer.cluster.simulated import SimulatedCluster
+from rebalancer.cluster.simulation.scripts import Fail
+from rebalancer.execution.events import Event
+from rebalancer.loop import CycleResult, run_cycle
+from rebalancer.planning.context import PlanningContext
+from rebalancer.policy.model import BudgetPolicy, ExecutionPolicy
+from rebalancer_strategies.consolidate_for_drain import STRATEGY
+from tests.builders import Thing, cluster, key, node, pod, vm
+from tests.strategies.decisions import automatic
+
+MARKED: dict[str, Any] = {"drain_sign": "label rebalancer/drain", "is_unschedulable": True}
+
+
+def simulate(*things: Thing) -> SimulatedCluster:
+    n1 = node("n1", memory="64Gi", **MARKED)
+    return SimulatedCluster(cluster(n1, node("n2", memory="64Gi"), *things))
+
+
+def cycle(
+    simulated: SimulatedCluster,
+    events: list[Event] | None = None,
+    budget: BudgetPolicy | None = None,
+) -> CycleResult:
+    execution = ExecutionPolicy(budget=budget or BudgetPolicy())
+    listener = events.append if events is not None else lambda _: None
+    return run_cycle(
+        simulated, [automatic(STRATEGY)], PlanningContext(execution=execution), listener
+    )
+
+
+def on(simulated: SimulatedCluster, name: str) -> set[str]:
+    return {vmi.name for vmi in simulated.read().vmis if vmi.node_name == name}
+
+
+def small(name: str) -> Thing:
+    return vm(name, on="n1", memory="8Gi")
+
+
+def endings(result: CycleResult) -> dict[str, str]:
+    return {outcome.subject.name: outcome.message for outcome in result.outcomes}
+
+
+def test_a_node_with_a_sign_is_emptied_and_then_left_alone() -> None:
+    simulated = simulate(small("a"), small("b"))
+    first = cycle(simulated)
+    assert on(simulated, "n1") == set()
+    assert endings(first) == {"n1": "migrations done: 2"}
+    assert not first.unmet()
+    assert cycle(simulated).outcomes == ()
+
+
+def test_room_is_made_elsewhere_for_a_vm_that_must_leave() -> None:
+    simulated = SimulatedCluster(
+        cluster(
+            node("n1", memory="16Gi", **MARKED),
+            node("n2", memory="16Gi"),
+            node("n3", memory="16Gi"),
+            vm("big", on="n1", memory="12Gi"),
+            vm("s", on="n2", memory="6Gi"),
+            pod("fixed", on="n3", memory="8Gi"),
+        )
+    )
+    events: list[Event] = []
+    result = cycle(simulated, events)
+    assert not result.unmet()
+    assert on(simulated, "n2") == {"big"}
+    assert on(simulated, "n3") == {"s"}
+    assert "node n2 is held" in [event.message for event in events if event.code == "held"]
+    assert not [
+        p for p in simulated.read().pods if p.name.startswith("hold-") and not p.is_terminating
+    ]
+
+
+def test_a_drain_larger_than_a_cycles_budget_goes_on_in_the_next_cycle() -> None:
+    simulated = simulate(*(small(f"v{i}") for i in range(5)))
+    budget = BudgetPolicy(max_per_cycle=3)
+    first = cycle(simulated, budget=budget)
+    assert len(on(simulated, "n1")) == 2
+    assert endings(first) == {"n1": "migrations done: 3; 2 more follow in a later cycle"}
+    assert first.unmet()
+    assert not cycle(simulated, budget=budget).unmet()
+    assert on(simulated, "n1") == set()
+
+
+def test_nothing_more_starts_once_the_drain_is_called_off() -> None:
+    simulated = simulate(*(small(f"v{i}") for i in range(6)))
+
+    def listener(event: Event) -> None:
+        if event.code == "succeeded":
+            simulated.put_node(node("n1", memory="64Gi"))
+
+    result = run_cycle(simulated, [automatic(STRATEGY)], PlanningContext(), listener)
+    assert on(simulated, "n1")
+    assert not result.plan.goals
+
+
+def test_a_failed_migration_leaves_the_others_and_is_told() -> None:
+    simulated = simulate(small("a"), small("b"))
+    simulated.script_migrations(key("a"), Fail())
+    result = cycle(simulated)
+    assert on(simulated, "n1") == {"a"}
+    assert result.unmet()
+    assert any("last 1 migration failed" in r.message for r in result.plan.goals[0].reasons)
