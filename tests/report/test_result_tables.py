@@ -16,7 +16,7 @@ def test_goals_that_were_reached_are_told_with_their_migrations() -> None:
     plan = one_move().plan
     outcome = ended(plan.goals[0], Ending.BOUND, "is bound to worker-1", 1)
     assert piped(result_tables(CycleResult(plan, (outcome,)))) == (
-        "VM           ENDED  MIGRATIONS  WHY\n"
+        "GOAL         ENDED  MIGRATIONS  WHY\n"
         "default/big  bound           1  is bound to worker-1\n"
     )
 
@@ -29,7 +29,7 @@ def test_goals_left_without_room_are_told_with_all_reasons() -> None:
         ended(second, Ending.DROPPED, "VM default/b is gone", 0),
     )
     assert piped(result_tables(CycleResult(plan, outcomes))) == (
-        "VM              ENDED    MIGRATIONS  WHY\n"
+        "GOAL            ENDED    MIGRATIONS  WHY\n"
         "default/first   bound             1  is bound to worker-1\n"
         "default/second  dropped           0  VM default/b is gone\n"
         "\n"
