@@ -46,7 +46,7 @@ def meets_own_anti_affinity(pod: Pod, state: ClusterState) -> BoolArray:
     """Which nodes share no domain with a pod that its anti-affinity means."""
     barred = np.zeros(len(state.nodes), np.bool_)
     for term in pod.pod_anti_affinity:
-        nodes = state.placed.node[_meant(term, state, in_doubt=True)]
+        nodes = state.placed.node[meant_pods(term, state, in_doubt=True)]
         barred |= state.sharing_domain(term.topology_key, nodes)
     return ~barred
 
@@ -73,7 +73,7 @@ def _nodes_with_all_meant(pod: Pod, state: ClusterState, *, in_doubt: bool) -> I
     """Nodes of the pods that are there and that all terms of the pod's affinity mean."""
     there = state.placed.is_bound
     for term in pod.pod_affinity:
-        there = there & _meant(term, state, in_doubt=in_doubt)
+        there = there & meant_pods(term, state, in_doubt=in_doubt)
     return state.placed.node[there]
 
 
@@ -84,7 +84,7 @@ def _means(term: PodAffinityTerm, pod: Pod, state: ClusterState, *, in_doubt: bo
     return _includes(term, pod.namespace, state, in_doubt=in_doubt)
 
 
-def _meant(term: PodAffinityTerm, state: ClusterState, *, in_doubt: bool) -> BoolArray:
+def meant_pods(term: PodAffinityTerm, state: ClusterState, *, in_doubt: bool) -> BoolArray:
     """Which placed pods a term of a pod to come means. Axis: placed pod."""
     selector = term.namespace_selector
     if in_doubt and selector is not None and selects(selector, {}):
@@ -116,7 +116,7 @@ def _reasons(pod: Pod, state: ClusterState, node: int) -> tuple[str, ...]:
                 other = state.placed.pods[position].key
                 reasons.append(f"anti-affinity of pod {other} keeps it off ({term.topology_key})")
     for term in pod.pod_anti_affinity:
-        nodes = state.placed.node[_meant(term, state, in_doubt=True)]
+        nodes = state.placed.node[meant_pods(term, state, in_doubt=True)]
         if state.sharing_domain(term.topology_key, nodes)[node]:
             reasons.append(f"its own anti-affinity bars the node ({term.topology_key})")
     if not meets_own_affinity(pod, state)[node]:
