@@ -12,11 +12,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from rebalancer.planning.problem import Moves
-from rebalancer.planning.spread_problem import FloatArray, SpreadProblem
+from rebalancer.planning.spread_problem import LEAST_GAIN, FloatArray, SpreadProblem
 from rebalancer.scheduling.state import BoolArray, IntArray
 
-LEAST_GAIN = 1e-9
-"""Of a step; anything less may be an error of rounding."""
 _CELLS_AT_ONCE = 1 << 20
 """Of the table of kinds and nodes, so that memory stays within some tens of MiB."""
 _ROWS_AT_ONCE = 64

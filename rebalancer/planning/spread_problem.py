@@ -12,6 +12,9 @@ from rebalancer.scheduling.state import BoolArray, IntArray
 
 FloatArray = NDArray[np.float64]
 
+LEAST_GAIN = 1e-9
+"""Anything less may be an error of rounding."""
+
 
 class Measure(Enum):
     """How uneven the load is; the lower the better."""
