@@ -1,0 +1,92 @@
+"""Lowers the highest utilisation: from each node above a threshold the fewest movers leave,
+straight into room below it that is there now.
+"""
+
+import numpy as np
+
+from rebalancer.planning.homes import split_by
+from rebalancer.planning.problem import Moves
+from rebalancer.planning.spread_problem import LEAST_GAIN, FloatArray, SpreadProblem
+
+_LEVELS = 16
+_HALVINGS = 12
+"""Of the distance between two levels, once it is known between which the lowest plan lies."""
+_NOBODY = np.empty(0, np.int64)
+_ROUNDING = 1e-9
+"""Share of a node's capacity that a threshold is not exact to."""
+
+
+def lower_peak(problem: SpreadProblem) -> Moves:
+    """The plan that is best in peak plus price among those for many thresholds; maybe none."""
+    search = _Search(problem)
+    levels = np.linspace(problem.value, problem.mean.max(initial=0.0), _LEVELS + 1).tolist()
+    reached = max((i for i in range(1, _LEVELS + 1) if search.attempt(levels[i])), default=0)
+    high, low = levels[reached], levels[min(reached + 1, _LEVELS)]
+    for _ in range(_HALVINGS):
+        middle = (high + low) / 2
+        high, low = (middle, low) if search.attempt(middle) else (high, middle)
+    return search.best
+
+
+class _Search:
+    """The best plan so far, and what all thresholds need."""
+
+    def __init__(self, problem: SpreadProblem) -> None:
+        self.problem = problem
+        self.best: Moves = ()
+        self._objective = problem.value - LEAST_GAIN
+        self._movers = split_by(problem.mover_node)
+        self._share = (problem.mover_load / problem.capacity.mean(axis=0)).max(axis=1)
+
+    def attempt(self, threshold: float) -> bool:
+        """Whether there is a plan for this threshold; the better one is kept."""
+        moves = self._plan(threshold)
+        if moves is None:
+            return False
+        objective = self.problem.after(moves).value + self.problem.price(moves)
+        if objective < self._objective:
+            self.best, self._objective = moves, objective
+        return True
+
+    def _plan(self, threshold: float) -> Moves | None:
+        problem = self.problem
+        # Negative where a node has more than it should.
+        room = problem.capacity * (threshold + _ROUNDING) - problem.load
+        leaving: list[int] = []
+        for node in np.flatnonzero((room < 0).any(axis=1) & problem.counts):
+            chosen = self._shed(int(node), -room[node])
+            if chosen is None or len(leaving) + len(chosen) > problem.max_moves:
+                return None
+            leaving += chosen
+            room[node] += problem.mover_load[chosen].sum(axis=0)
+        headroom = problem.headroom.copy()
+        moves = []
+        for mover in sorted(leaving, key=lambda i: (-self._share[i], i)):
+            load, mover_class = problem.mover_load[mover], problem.mover_class[mover]
+            takes = problem.homes(mover, headroom) & problem.counts & (room >= load).all(axis=1)
+            nodes = np.flatnonzero(takes)
+            if not len(nodes):
+                return None
+            left_over = ((room[nodes] - load) / problem.capacity[nodes]).sum(axis=1)
+            target = int(nodes[np.lexsort((left_over, problem.charge[mover_class, nodes]))[0]])
+            headroom[target] -= problem.mover_request[mover]
+            room[target] -= load
+            moves.append((mover, target))
+        return tuple(moves)
+
+    def _shed(self, node: int, excess: FloatArray) -> list[int] | None:
+        """Largest first; the last is the smallest that is enough. None if all are not enough."""
+        chosen: list[int] = []
+        movers = self._movers.get(node, _NOBODY)
+        while (excess > 0).any():
+            load = self.problem.mover_load[movers]
+            short = excess > 0
+            useful = np.minimum(load[:, short] / excess[short], 1).sum(axis=1)
+            if not useful.any():
+                return None
+            is_best = useful == useful.max()
+            which = int(np.argmin(np.where(is_best, self._share[movers], np.inf)))
+            chosen.append(int(movers[which]))
+            excess = excess - load[which]
+            movers = np.delete(movers, which)
+        return chosen

@@ -1,0 +1,105 @@
+"""Plans that even out load keep to the rules, and stop when it is even enough."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rebalancer.planning.spread import even_out
+from rebalancer.planning.spread_problem import Measure, SpreadProblem
+from tests.planning.spread_problems import (
+    check_plan,
+    spread_problem,
+    spread_problems,
+    with_limit,
+)
+
+GIB = 2**30
+MB = 10**6
+
+MEASURES = list(Measure)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_r35_nodes_as_even_as_their_vms_allow_are_left_alone(measure: Measure) -> None:
+    """gyptazy/ProxLB#128: 3 nodes of 100Gi at 74/72/70 %, every VM 8Gi."""
+    problem = spread_problem(
+        capacity=[100 * GIB] * 3,
+        movers=[(node, 8 * GIB) for node in range(3) for _ in range(8)],
+        immovable=[10 * GIB, 8 * GIB, 6 * GIB],
+        measure=measure,
+    )
+    evened = even_out(problem)
+    assert evened.moves == ()
+    assert evened.after == evened.before
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_r36_nothing_above_allocatable_at_any_step(measure: Measure) -> None:
+    """gyptazy/ProxLB#378: 5 nodes of 58750M with 36/30/12/46/50 GB, one VM of 24GB on the last."""
+    problem = spread_problem(
+        capacity=[58_750 * MB] * 5,
+        movers=[
+            *(
+                (node, 6_000 * MB)
+                for node, count in enumerate([6, 5, 2, 7, 4])
+                for _ in range(count)
+            ),
+            (4, 24_000 * MB),
+        ],
+        immovable=[0, 0, 0, 4_000 * MB, 2_000 * MB],
+        measure=measure,
+    )
+    evened = even_out(problem)
+    check_plan(problem, evened.moves)
+    assert evened.after < evened.before
+    assert (problem.after(evened.moves).headroom >= 0).all()
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_vms_leave_the_full_node_for_the_empty_one(measure: Measure) -> None:
+    problem = spread_problem(capacity=[100, 100], movers=[(0, 20)] * 4, measure=measure)
+    evened = even_out(problem)
+    assert [target for _, target in evened.moves] == [1, 1]
+    assert problem.after(evened.moves).load.tolist() == [[40], [40]]
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_a_gain_that_does_not_pay_the_cost_is_left_alone(measure: Measure) -> None:
+    """One move takes the squared deviation from 0.08 to 0 and the peak from 0.6 to 0.4, in 1 s."""
+    dear, cheap = (
+        spread_problem(
+            capacity=[100, 100],
+            movers=[(0, 20)] * 3,
+            immovable=[0, 20],
+            measure=measure,
+            min_gain_per_cost_second=margin,
+        )
+        for margin in (0.21, 0.07)
+    )
+    assert even_out(dear).moves == ()
+    assert len(even_out(cheap).moves) == 1
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_a_node_that_does_not_count_is_neither_source_nor_target(measure: Measure) -> None:
+    problem = spread_problem(capacity=[100, 100], movers=[(0, 20)] * 4, measure=measure)
+    problem.counts[1] = False
+    assert even_out(problem).moves == ()
+
+
+@settings(max_examples=300, deadline=None)
+@given(problem=st.sampled_from(Measure).flatmap(spread_problems))
+def test_every_plan_keeps_to_the_rules_and_is_worth_its_cost(problem: SpreadProblem) -> None:
+    evened = even_out(problem, repairs=2)
+    check_plan(problem, evened.moves)
+    assert evened.before == problem.value
+    assert evened.after == problem.after(evened.moves).value
+    gain = evened.before - evened.after
+    assert gain > problem.price(evened.moves) if evened.moves else gain == 0
+
+
+@settings(max_examples=300, deadline=None)
+@given(problem=st.sampled_from(Measure).flatmap(spread_problems))
+def test_a_second_run_on_the_result_of_the_first_does_nothing(problem: SpreadProblem) -> None:
+    unlimited = with_limit(problem, problem.mover_count)
+    assert even_out(unlimited.after(even_out(unlimited, repairs=2).moves)).moves == ()
