@@ -37,7 +37,7 @@ def load_setup(policy_path: Path | None) -> Setup:
         ActiveStrategy(installed[name], mode, settings)
         for name, mode, settings in enabled_strategies(policy)
     )
-    context = PlanningContext(policy.planning, policy.cost, policy.execution)
+    context = PlanningContext(policy.planning, policy.cost, policy.execution, policy.measured_load)
     return Setup(policy, strategies, context)
 
 
