@@ -102,7 +102,9 @@ class _Cycle:
             span.set_attribute("rebalancer.nodes", len(snapshot.nodes))
             span.set_attribute("rebalancer.pods", len(snapshot.pods))
             span.set_attribute("rebalancer.vmis", len(snapshot.vmis))
-            return snapshot
+        if (load := snapshot.measured_load) and load.problem:
+            self._tell("load-missing", "snapshot", load.problem)
+        return snapshot
 
     def _carry_out(self, plan: Plan, snapshot: Snapshot) -> tuple[GoalOutcome, ...]:
         goals = [goal for goal in plan.goals if self._is_to_do(goal, snapshot)]

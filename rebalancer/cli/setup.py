@@ -37,7 +37,7 @@ def load_setup(policy_path: Path | None) -> Setup:
         ActiveStrategy(installed[name], mode, settings)
         for name, mode, settings in enabled_strategies(policy)
     )
-    context = PlanningContext(policy.planning, policy.cost, policy.execution)
+    context = PlanningContext(policy.planning, policy.cost, policy.execution, policy.measured_load)
     return Setup(policy, strategies, context)
 
 
@@ -65,9 +65,16 @@ def open_cluster(
     from rebalancer.cluster.config import load_config
     from rebalancer.cluster.live import LiveCluster
 
+    load_reader = None
+    if url := policy.prometheus.url:
+        from rebalancer.cluster.measured_load import LoadReader
+        from rebalancer.cluster.prometheus import Prometheus
+
+        load_reader = LoadReader(Prometheus(url, policy.prometheus), policy.measured_load)
     # A process that comes back under the same name must not take itself for its predecessor.
     identity = f"{socket.gethostname()}_{uuid.uuid4()}"
-    return LiveCluster(Api(load_config(kubeconfig, context)), policy.execution.namespace, identity)
+    api = Api(load_config(kubeconfig, context))
+    return LiveCluster(api, policy.execution.namespace, identity, load_reader)
 
 
 @contextmanager

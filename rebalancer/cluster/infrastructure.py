@@ -57,6 +57,9 @@ def convert_node(node: wire.Node) -> Node:
         taints=tuple(Taint(t.key, t.effect, t.value or "") for t in spec.taints or ()),
         is_unschedulable=bool(spec.unschedulable),
         is_ready=ready is not None and ready.status == "True",
+        internal_addresses=tuple(
+            each.address for each in status.addresses or () if each.type == "InternalIP"
+        ),
         uid=metadata.uid or "",
         drain_sign=_drain_sign(metadata),
     )

@@ -28,6 +28,7 @@ from rebalancer.cluster.kinds import (
 )
 from rebalancer.cluster.lease import LeaseLock
 from rebalancer.cluster.manifests import lock_pod_manifest, migration_manifest
+from rebalancer.cluster.measured_load import LoadReader
 from rebalancer.cluster.protocols import Hold, Leadership, MigrationRequest
 from rebalancer.cluster.refusals import migration_refusal
 from rebalancer.cluster.watch import Watch, Watched, wait_for_change
@@ -35,6 +36,9 @@ from rebalancer.errors import ClusterError, ConflictError, RefusedError
 from rebalancer.model.keys import CREATED_BY
 from rebalancer.model.objects import ObjectKey, Pod
 from rebalancer.model.snapshot import Snapshot
+
+MEASURED_LOAD = "MeasuredLoad"
+"""What is missing from a snapshot when Prometheus had nothing for it."""
 
 PAGE_SIZE = 500
 """Objects in one answer; what kubectl asks for."""
@@ -50,10 +54,14 @@ class LiveCluster:
     Args:
         namespace: the rebalancer's own, for its Lease.
         identity: tells this process from all other rebalancers.
+        load_reader: measures what is read; None where nothing is measured.
     """
 
-    def __init__(self, api: Api, namespace: str, identity: str) -> None:
+    def __init__(
+        self, api: Api, namespace: str, identity: str, load_reader: LoadReader | None = None
+    ) -> None:
         self._api = api
+        self._load_reader = load_reader
         self._lease = LeaseLock(api, namespace, identity)
         self._versions: dict[Kind, str] = {}
         self._latest: Snapshot | None = None
@@ -70,7 +78,7 @@ class LiveCluster:
         objects = {kind: self._list_known(kind, decoder) for kind in SNAPSHOT_KINDS}
         if not objects[KUBEVIRT]:
             del objects[KUBEVIRT]  # then its settings are unknown, not the defaults
-        return self._remembered(collect(objects, self.now()))
+        return self._remembered(self._measured(collect(objects, self.now())))
 
     def reread(
         self, snapshot: Snapshot, nodes: Collection[str], vmis: Collection[ObjectKey]
@@ -138,6 +146,13 @@ class LiveCluster:
         if uids:
             watches.append(Watch(POD, _created_by(uids), lambda _: True))
         wait_for_change(self._api, watches, self._versions, seconds)
+
+    def _measured(self, snapshot: Snapshot) -> Snapshot:
+        if self._load_reader is None:
+            return snapshot
+        load = self._load_reader.read(snapshot)
+        missing = (*snapshot.missing, MEASURED_LOAD) if load.problem else snapshot.missing
+        return replace(snapshot, measured_load=load, missing=missing)
 
     def _remembered(self, snapshot: Snapshot) -> Snapshot:
         self._latest = snapshot

@@ -136,8 +136,14 @@ class NodeSpec(Wire):
     taints: list[Taint] | None = None
 
 
+class NodeAddress(Wire):
+    type: str
+    address: str
+
+
 class NodeStatus(Wire):
     allocatable: Quantities | None = None
+    addresses: list[NodeAddress] | None = None
     conditions: list[Condition] | None = None
 
 

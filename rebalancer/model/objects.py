@@ -109,6 +109,8 @@ class Node(Struct, frozen=True, gc=False):
     uid: str = ""
     drain_sign: str = ""
     """The label or annotation of ours that asks for it to be emptied, in words; else empty."""
+    internal_addresses: tuple[str, ...] = ()
+    """IP addresses within the cluster's network."""
 
 
 class Pod(Struct, frozen=True, gc=False):

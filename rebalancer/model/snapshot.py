@@ -9,6 +9,7 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rebalancer.model.measured_load import MeasuredLoad
 from rebalancer.model.objects import (
     CSIDriver,
     CSINode,
@@ -52,6 +53,8 @@ class Snapshot(Struct, frozen=True, dict=True):
     migration_policies: tuple[MigrationPolicy, ...] = ()
     migration_configuration: MigrationConfiguration = MigrationConfiguration()
     launcher_configuration: LauncherConfiguration = LauncherConfiguration()
+    measured_load: MeasuredLoad | None = None
+    """None where nothing is measured; where measuring failed it says why."""
     missing: tuple[str, ...] = ()
     """Kinds that the source does not hold, so that nothing may be concluded from their absence."""
 

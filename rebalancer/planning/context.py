@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from rebalancer.model.objects import ObjectKey
 from rebalancer.model.plan import Refusal
+from rebalancer.policy.measured_load import MeasuredLoadPolicy
 from rebalancer.policy.model import CostPolicy, ExecutionPolicy, PlanningPolicy
 
 
@@ -15,5 +16,6 @@ class PlanningContext(Struct, frozen=True):
     planning: PlanningPolicy = PlanningPolicy()
     cost: CostPolicy = CostPolicy()
     execution: ExecutionPolicy = ExecutionPolicy()
+    measured_load: MeasuredLoadPolicy = MeasuredLoadPolicy()
     avoided: Mapping[ObjectKey, Refusal] = {}
     """VMs whose migration the cluster has refused in this cycle, and why."""

@@ -17,6 +17,7 @@ from pydantic_core import to_json
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from rebalancer.errors import InputError
+from rebalancer.policy.measured_load import MeasuredLoadPolicy, PrometheusPolicy
 from rebalancer.policy.model import (
     CostPolicy,
     ExecutionPolicy,
@@ -66,6 +67,8 @@ class RebalancerPolicy(BaseSettings):
     planning: PlanningPolicy = PlanningPolicy()
     cost: CostPolicy = CostPolicy()
     execution: ExecutionPolicy = ExecutionPolicy()
+    prometheus: PrometheusPolicy = PrometheusPolicy()
+    measured_load: MeasuredLoadPolicy = MeasuredLoadPolicy()
     strategies: StrategiesSection = StrategiesSection()
 
     @field_validator("*", mode="before")

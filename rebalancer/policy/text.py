@@ -78,7 +78,7 @@ def _explanation(key: Key) -> str:
     """What stands above a key: its description and what it may be."""
     indent = "  " * (len(key.path) - 1)
     is_choice = not key.is_section and "const" not in key.schema
-    allowed = f"{key.allowed[:1].upper()}{key.allowed[1:]}." if is_choice else ""
+    allowed = f"{_in_capitals(key)}." if is_choice else ""
     text = " ".join(filter(None, [key.schema.get("description", ""), allowed]))
     comment = textwrap.fill(
         text,
@@ -89,6 +89,11 @@ def _explanation(key: Key) -> str:
     )
     gap = "\n" if key.is_section and len(key.path) == 1 else ""
     return f"{gap}{comment}\n" if text else gap
+
+
+def _in_capitals(key: Key) -> str:
+    """What a value may be, as the beginning of a sentence; values that are listed stay as is."""
+    return key.allowed if "enum" in key.schema else f"{key.allowed[:1].upper()}{key.allowed[1:]}"
 
 
 def _line(key: Key, value: object) -> str:

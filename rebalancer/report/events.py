@@ -17,6 +17,7 @@ _STYLES = {
     "dropped": "yellow",
     "not-started": "yellow",
     "hold-left": "yellow",
+    "load-missing": "yellow",
     "unsure": "yellow",
 }
 

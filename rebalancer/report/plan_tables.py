@@ -36,6 +36,8 @@ def plan_tables(plan: Plan, snapshot: Snapshot) -> Iterator[RenderableType]:
 def _blocks(plan: Plan, snapshot: Snapshot) -> Iterator[Iterable[RenderableType]]:
     if snapshot.missing:
         yield [cell(f"Missing from what was read: {', '.join(snapshot.missing)}", "yellow")]
+    if (load := snapshot.measured_load) and load.problem:
+        yield [cell(f"Measured load: {load.problem}", "yellow")]
     if not plan.goals:
         yield [Text("Nothing to do: no active strategy has a goal.")]
         return

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rebalancer.cluster.kinds import KUBEVIRT, LEASE
+from rebalancer.cluster.kinds import KUBEVIRT, LEASE, SNAPSHOT_KINDS
 from rebalancer.cluster.lease import NAME as LEASE_NAME
 from rebalancer.policy.model import ExecutionPolicy
 from tests.cli.command import Cli, assert_error
@@ -67,3 +67,21 @@ def test_cluster_without_kubevirt_is_told_from_an_empty_one(cli: Cli, kubeconfig
         write_kubeconfig(kubeconfig, server.url)
         done = cli("plan", "--kubeconfig", kubeconfig)
     assert_error(done, 1, "404", KUBEVIRT.resource)
+
+
+def test_plan_is_made_without_the_load_that_prometheus_refuses_to_tell(
+    cli: Cli, kubeconfig: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ApiServer() as server:
+        write_kubeconfig(kubeconfig, server.url)
+        for kind in SNAPSHOT_KINDS:
+            server.on_list(kind.path())
+        monkeypatch.setenv("REBALANCER_PROMETHEUS__URL", f"{server.url}/prometheus")
+        server.on("GET", "/prometheus/api/v1/query_range", refusal(403, "\x1b[31mno"))
+        done = cli("plan", "--kubeconfig", kubeconfig)
+    assert done.code == 0
+    assert (
+        f"Measured load: measuredLoad.nodeQuery: {server.url}/prometheus: HTTP 403" in done.stdout
+    )
+    assert "MeasuredLoad" in done.stdout
+    assert "\x1b" not in done.stdout

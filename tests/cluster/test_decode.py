@@ -128,6 +128,16 @@ class TestNodes:
         assert not read_node(wire.node("n1", ready=status)).is_ready
         assert not read_node(with_field(wire.node("n1"), "status.conditions", None)).is_ready
 
+    def test_addresses_within_the_cluster_are_read(self) -> None:
+        addresses = [
+            {"type": "Hostname", "address": "n1.example.com"},
+            {"type": "InternalIP", "address": "10.0.0.1"},
+            {"type": "ExternalIP", "address": "203.0.113.1"},
+            {"type": "InternalIP", "address": "fd00::1"},
+        ]
+        node = read_node(with_field(wire.node("n1"), "status.addresses", addresses))
+        assert node.internal_addresses == ("10.0.0.1", "fd00::1")
+
     def test_taints_and_cordon_are_read(self) -> None:
         taint = {"key": "kubevirt.io/drain", "effect": "NoSchedule", "timeAdded": None}
         node = read_node(wire.node("n1", unschedulable=True, taints=[taint]))

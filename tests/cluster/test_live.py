@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ from msgspec.structs import replace
 
 from rebalancer.cluster.live import LiveCluster
 from rebalancer.cluster.manifests import lock_pod_manifest
+from rebalancer.cluster.measured_load import LoadReader
+from rebalancer.cluster.prometheus import Prometheus
 from rebalancer.cluster.protocols import Cluster, Hold, MigrationRequest
 from rebalancer.errors import (
     ClusterError,
@@ -18,8 +21,10 @@ from rebalancer.errors import (
     UnreadableObjectError,
 )
 from rebalancer.model.objects import ObjectKey
+from rebalancer.policy.measured_load import MeasuredLoadPolicy, PrometheusPolicy
 from tests.cluster import wire_builders as wire
 from tests.cluster.api_server import Answer, ApiServer, Asked, refusal
+from tests.cluster.prometheus_answers import INSTANT, RANGE, matrix, sample, series, vector
 from tests.cluster.wire_builders import Json
 
 KUBEVIRT = "/apis/kubevirt.io/v1"
@@ -59,6 +64,13 @@ def cluster(server: ApiServer) -> LiveCluster:
     return LiveCluster(server.api, "rebalancer", "me")
 
 
+def measured_cluster(server: ApiServer) -> LiveCluster:
+    """The same one, where the server is a Prometheus as well."""
+    prometheus = Prometheus(server.url, PrometheusPolicy(url=server.url))
+    reader = LoadReader(prometheus, MeasuredLoadPolicy())
+    return LiveCluster(server.api, "rebalancer", "me", reader)
+
+
 def test_it_is_a_cluster(cluster: LiveCluster) -> None:
     """Checked by mypy."""
     as_protocol: Cluster = cluster
@@ -74,6 +86,7 @@ class TestRead:
         assert snapshot.migration_configuration.parallel_migrations_per_cluster == 9
         assert [namespace.name for namespace in snapshot.namespaces] == ["shop"]
         assert snapshot.missing == ()
+        assert snapshot.measured_load is None
 
     def test_pods_are_read_last(self, cluster: LiveCluster, server: ApiServer) -> None:
         cluster.read()
@@ -109,6 +122,31 @@ class TestRead:
         with pytest.raises(ClusterError, match="list nodes: HTTP 410: too old"):
             cluster.read()
         assert len(server.queries(NODES)) == 3
+
+    @pytest.mark.usefixtures("cluster")
+    def test_load_is_measured_up_to_when_it_is_read(self, server: ApiServer) -> None:
+        half = series({"instance": "n1:9100"}, (1767268800, "0.5"))
+        server.date = "Thu, 01 Jan 2026 12:00:00 GMT"
+        server.on("GET", RANGE, matrix(half))
+        server.on("GET", INSTANT, vector(sample("1.5", namespace="shop", name="web")))
+        measured = measured_cluster(server).read()
+        assert measured.missing == ()
+        assert measured.measured_load is not None
+        [reading] = measured.measured_load.readings["n1"]
+        assert reading == (datetime(2026, 1, 1, 12, tzinfo=UTC), 0.5)
+        assert measured.measured_load.usage == {WEB: 1500}
+
+    def test_without_an_answer_from_prometheus_the_rest_is_read_and_load_is_missing(
+        self, cluster: LiveCluster, server: ApiServer
+    ) -> None:
+        server.on("GET", RANGE, refusal(403, "no"))
+        snapshot = measured_cluster(server).read()
+        assert snapshot.missing == ("MeasuredLoad",)
+        assert snapshot.measured_load is not None
+        assert "HTTP 403" in snapshot.measured_load.problem
+        assert replace(snapshot, measured_load=None, missing=()) == replace(
+            cluster.read(), taken_at=snapshot.taken_at
+        )
 
     def test_cluster_without_kubevirt_says_so(
         self, cluster: LiveCluster, server: ApiServer

@@ -13,6 +13,7 @@ from rebalancer.cluster.simulation.scripts import Fail, Stall
 from rebalancer.errors import ClusterError, RefusedError
 from rebalancer.execution.events import Event
 from rebalancer.loop import CycleResult, run_cycle
+from rebalancer.model.measured_load import MeasuredLoad
 from rebalancer.model.objects import MigrationConfiguration
 from rebalancer.model.plan import Refusal
 from rebalancer.planner import ActiveStrategy
@@ -20,7 +21,7 @@ from rebalancer.planning.context import PlanningContext
 from rebalancer.policy.model import BudgetPolicy, ExecutionPolicy, HoldKind, HoldPolicy, Mode
 from rebalancer_strategies.fit_pending_vms import STRATEGY
 from rebalancer_strategies.fit_pending_vms.settings import FitPendingVMsSettings
-from tests.builders import Thing, cluster, key, node, pending_vm, pod, vm
+from tests.builders import NOW, Thing, cluster, key, node, pending_vm, pod, vm
 
 FIT = (ActiveStrategy(STRATEGY, Mode.AUTOMATIC, FitPendingVMsSettings()),)
 
@@ -67,6 +68,15 @@ def test_a_cycle_ends_when_the_pending_vm_is_bound() -> None:
     assert endings(result) == {"p": "bound"}
     assert codes(events) == ["planned", "held", "created", "succeeded", "bound"]
     assert simulated.read().vmi_by_key[key("a")].node_name == "n2"
+
+
+def test_without_measured_load_a_pending_vm_is_helped_all_the_same() -> None:
+    load = MeasuredLoad(NOW, "cpu", problem="no answer from Prometheus")
+    simulated = SimulatedCluster(replace(cluster(*one_move_away()), measured_load=load))
+    events: list[Event] = []
+    assert endings(cycle(simulated, events)) == {"p": "bound"}
+    assert codes(events)[:2] == ["load-missing", "planned"]
+    assert (events[0].subject, events[0].message) == ("snapshot", "no answer from Prometheus")
 
 
 def test_a_second_cycle_does_nothing() -> None:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from rebalancer.model.measured_load import MeasuredLoad
 from rebalancer.model.plan import (
     MOVES_UNDER_WAY,
     Cost,
@@ -17,7 +18,7 @@ from rebalancer.model.plan import (
     Verdict,
 )
 from rebalancer.model.snapshot import Snapshot
-from tests.builders import Launched, Thing, cluster, key, node, pending_vm, vm
+from tests.builders import NOW, Launched, Thing, cluster, key, node, pending_vm, vm
 
 
 class Sample(NamedTuple):
@@ -244,6 +245,12 @@ def from_part_of_a_cluster() -> Sample:
     return sample(on=cluster(node("worker-1"), missing=missing))
 
 
+def without_measured_load() -> Sample:
+    load = MeasuredLoad(NOW, "cpu", problem="measuredLoad.nodeQuery: HTTP 401: \x1b[31mwho?")
+    snapshot = cluster(node("worker-1"), missing=("MeasuredLoad",))
+    return sample(on=replace(snapshot, measured_load=load))
+
+
 def large_cluster() -> Sample:
     """More nodes than a person reads."""
     names = [f"worker-{number:03}" for number in range(200)]
@@ -273,5 +280,6 @@ SAMPLES: dict[str, Callable[[], Sample]] = {
     "unproven": unproven,
     "empty": empty,
     "from-part-of-a-cluster": from_part_of_a_cluster,
+    "without-measured-load": without_measured_load,
     "large-cluster": large_cluster,
 }
