@@ -400,6 +400,7 @@ class MigrationState(Wire):
     completed: bool | None = None
     failed: bool | None = None
     failure_reason: str | None = None
+    source_node: str | None = None
     migration_configuration: MigrationConfiguration | None = None
 
 

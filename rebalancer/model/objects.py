@@ -275,6 +275,8 @@ class Migration(Struct, frozen=True):
     phase_times: tuple[tuple[str, datetime], ...] = ()
     """When each phase was entered, in order; the last one ends it where it is final."""
     failure_reason: str = ""
+    source_node_name: str = ""
+    """Where the VM was; empty where KubeVirt has not noted it."""
 
     @property
     def vmi_key(self) -> ObjectKey:

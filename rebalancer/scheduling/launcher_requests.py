@@ -41,6 +41,15 @@ def target_requests(
     return source_pod.requests if target == source_pod.requests else target
 
 
+def launcher_requests(spec: LauncherSpec, configuration: LauncherConfiguration) -> Amounts:
+    """Of the pod for a plain VM that does not exist yet, without devices; its slot included."""
+    requests = {**compute_requests(spec, configuration), "pods": 1}
+    if _logs_console(spec, configuration):
+        for resource, amount in _console_log(spec, configuration).items():
+            requests[resource] = requests.get(resource, 0) + amount
+    return requests
+
+
 def compute_requests(spec: LauncherSpec, configuration: LauncherConfiguration) -> Amounts:
     """CPU, memory and huge pages of the container `compute`."""
     requests = {"cpu": _cpu_millicores(spec, configuration)}
