@@ -342,7 +342,21 @@ class Domain(Wire):
     machine: Machine | None = None
 
 
+class DataVolumeSource(Wire):
+    name: str
+    hotpluggable: bool | None = None
+
+
+class ClaimVolumeSource(Wire):
+    claim_name: str
+    hotpluggable: bool | None = None
+
+
 class VMIVolume(Wire):
+    name: str | None = None
+    data_volume: DataVolumeSource | None = None
+    persistent_volume_claim: ClaimVolumeSource | None = None
+    memory_dump: ClaimVolumeSource | None = None
     downward_metrics: Ignored | None = None
 
 
@@ -403,6 +417,11 @@ class MigrationState(Wire):
     migration_configuration: MigrationConfiguration | None = None
 
 
+class VolumeStatus(Wire):
+    name: str | None = None
+    hotplug_volume: Ignored | None = None
+
+
 class BackupStatus(Wire):
     backup_name: str | None = None
     completed: bool | None = None
@@ -420,6 +439,7 @@ class VirtualMachineInstanceStatus(Wire):
     migration_state: MigrationState | None = None
     evacuation_node_name: str | None = None
     machine: Machine | None = None
+    volume_status: list[VolumeStatus] | None = None
     changed_block_tracking: ChangedBlockTracking | None = None
 
 

@@ -5,10 +5,12 @@ target pod must be the one foretold, or easier to place than that; where it is, 
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pytest
+from msgspec.structs import replace
 
 from rebalancer.cluster.dump import Dump, Place
 from rebalancer.model.keys import HOSTNAME
@@ -75,6 +77,13 @@ class Vm(NamedTuple):
     """A merge patch of the spec before the third move."""
 
 
+def disk(claim: str) -> Object:
+    """Hot-plugged: a volume that comes in a pod of its own."""
+    source = {"claimName": claim, "hotpluggable": True}
+    return {"name": claim, "persistentVolumeClaim": source}
+
+
+CLAIMS = ("plugged-in", "plugged-in-later", "plugged-in-second")
 PROBE = {"exec": {"command": ["true"]}, "initialDelaySeconds": 5}
 NIC = {"interfaces": [{"name": "default", "masquerade": {}, "model": "virtio"}]}
 VMS = {
@@ -154,6 +163,23 @@ VMS = {
         }
     ),
     "vcpus-plugged-in": Vm(changed_spec={"domain": {"cpu": {"sockets": 5}}}),
+    "volume-plugged-in": Vm(
+        {"devices": {"disks": [{"name": "plugged-in", "disk": {"bus": "scsi"}}]}},
+        {"volumes": [disk("plugged-in")]},
+    ),
+    "volumes-plugged-in-later": Vm(
+        changed_spec={
+            "domain": {
+                "devices": {
+                    "disks": [
+                        {"name": "plugged-in-later", "disk": {"bus": "scsi"}},
+                        {"name": "plugged-in-second", "disk": {"bus": "scsi"}},
+                    ]
+                }
+            },
+            "volumes": [disk("plugged-in-later"), disk("plugged-in-second")],
+        }
+    ),
     "affinity-changed": Vm(
         spec={"affinity": {"nodeAffinity": require("pool", "In", "true", "other")}},
         changed_spec={"affinity": {"nodeAffinity": require("pool", "Exists")}},
@@ -166,6 +192,9 @@ VMS = {
 CHANGED_SETTINGS = {
     "additionalGuestMemoryOverheadRatio": "1.5",
     "virtualMachineOptions": None,
+    "supportContainerResources": [
+        {"type": "hotplug-disk", "resources": {"requests": {"cpu": "20m", "memory": "30M"}}}
+    ],
     "developerConfiguration": {
         "cpuAllocationRatio": 4,
         "memoryOvercommit": 80,
@@ -194,6 +223,8 @@ def moved(control_plane: ControlPlane) -> Iterator[Mapping[tuple[str, str], tupl
     with control_plane.api() as api:
         configure(api, {"virtualMachineOptions": {"disableSerialConsoleLog": {}}})
         add_nodes(api, [rich_node(f"n{number}") for number in (1, 2, 3)])
+        for name in CLAIMS:
+            add_claim(api, name)
         start_vmis(api, {"n1": [manifest(name, vm) for name, vm in VMS.items()]})
         for name, vm in VMS.items():
             if vm.machine:
@@ -234,7 +265,7 @@ def harder_to_place(pod: Pod, other: Pod) -> Sequence[str]:
         *(f"anti-affinity {t}" for t in set(pod.pod_anti_affinity) - set(other.pod_anti_affinity)),
         *(f"does not tolerate {t}" for t in set(other.tolerations) - set(pod.tolerations)),
         *(f"node affinity {e}" for e in required_of_nodes(pod) - required_of_nodes(other)),
-        *([f"claims {pod.claim_names}"] if pod.claim_names != other.claim_names else []),
+        *(f"claims {c}" for c in set(pod.claim_names) - set(other.claim_names)),
         *(f"has {what}" for what in set(pod.unmodelled) - set(other.unmodelled)),
     ]
 
@@ -257,6 +288,29 @@ def manifest(name: str, vm: Vm) -> Object:
     made = builders.vmi(name, annotations=vm.annotations, **vm.spec)
     made["spec"]["domain"] |= vm.domain
     return made
+
+
+def add_claim(api: Api, name: str) -> None:
+    """A claim that is bound to a volume of its own."""
+    common = {"accessModes": ["ReadWriteMany"], "storageClassName": ""}
+    volume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name},
+        "spec": {**common, "capacity": {"storage": "1Gi"}, "nfs": {"server": "nfs", "path": "/"}},
+    }
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            **common,
+            "volumeName": name,
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
+    api.create(path_of("persistentvolumes"), volume)
+    api.create(path_of("persistentvolumeclaims", "default"), claim)
 
 
 def configure(api: Api, configuration: Object) -> None:
@@ -288,11 +342,37 @@ def migrate_all(api: Api, occasion: str) -> dict[str, tuple[Pod, Pod]]:
         "source pods to be gone",
     )
     real = {vmi.name: after.pod_of_vmi(vmi) for vmi in after.vmis}
-    return {name: (foretold[name], pod) for name, pod in real.items() if pod is not None}
+    return {
+        name: (foretold[name], with_attachments(pod, after))
+        for name, pod in real.items()
+        if pod is not None
+    }
+
+
+def with_attachments(launcher: Pod, seen: Snapshot) -> Pod:
+    """The launcher pod, and what the pods that bring volumes to it need at its side."""
+    pods = (launcher, *(pod for pod in seen.pods if pod.attached_to == launcher.uid))
+    requests = Counter[str]()
+    for pod in pods:
+        requests.update(pod.requests)
+    claims = tuple(claim for pod in pods for claim in pod.claim_names)
+    return replace(launcher, requests=dict(requests), claim_names=claims)
 
 
 def snapshot(api: Api) -> Snapshot:
     dump = Dump()
     for plural in ("nodes", "pods", "virtualmachineinstances", "kubevirts", "namespaces"):
         dump.add(json.dumps(api.get(path_of(plural))).encode(), Place(plural))
-    return dump.snapshot("the cluster")
+    seen = dump.snapshot("the cluster")
+    return replace(seen, pods=without_replaced(seen.pods))
+
+
+def without_replaced(pods: Sequence[Pod]) -> tuple[Pod, ...]:
+    """With one attachment pod per launcher, the newest.
+
+    virt-controller tells attachment pods that are up to date by their number of volumes, a service
+    account's token among them. Here pods have none, so it replaces them again and again.
+    """
+    by_age = sorted(pods, key=lambda pod: str(pod.created_at))
+    newest = {pod.attached_to: pod for pod in by_age if pod.attached_to}
+    return tuple(pod for pod in pods if newest.get(pod.attached_to or "", pod) is pod)
