@@ -10,7 +10,7 @@ from rebalancer.cluster import wire
 from rebalancer.cluster.constraints import Constraints
 from rebalancer.cluster.fields import FieldError, amount, amounts
 from rebalancer.model.keys import CPU_FEATURE, EVEN_PARITY
-from rebalancer.model.objects import EMPTY, Amounts, LauncherConfiguration, LauncherSpec
+from rebalancer.model.objects import EMPTY, Amounts, LauncherConfiguration, LauncherSpec, ObjectKey
 
 _MIB = 2**20
 _NETWORK = "spec.configuration.network.binding"
@@ -49,6 +49,7 @@ def launcher_spec(
         completes_even_parity=EVEN_PARITY in (metadata.annotations or EMPTY),
         device_overhead_bytes=_device_overhead_bytes(spec, domain, memory),
         bindings=_bindings(devices),
+        networks=tuple(_networks(metadata, spec)),
         hotplugged_claims=tuple(_hotplugged_claims(spec, status)),
         logs_serial_console=False
         if devices.autoattach_serial_console is False
@@ -129,6 +130,20 @@ def _bindings(devices: wire.Devices) -> tuple[str, ...]:
     interfaces = devices.interfaces or ()
     named = [i.binding.name for i in interfaces if i.binding and i.binding.name]
     return tuple(dict.fromkeys(named))
+
+
+def _networks(
+    metadata: wire.Metadata, spec: wire.VirtualMachineInstanceSpec
+) -> Iterator[ObjectKey]:
+    """A name without a namespace is one in the VMI's."""
+    for network in spec.networks or ():
+        if network.multus:
+            namespace, slash, name = network.multus.network_name.partition("/")
+            yield (
+                ObjectKey(namespace, name)
+                if slash
+                else ObjectKey(metadata.namespace or "", namespace)
+            )
 
 
 def _hotplugged_claims(

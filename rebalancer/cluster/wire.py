@@ -287,6 +287,14 @@ class Interface(Wire):
     binding: Binding | None = None
 
 
+class MultusNetwork(Wire):
+    network_name: str
+
+
+class Network(Wire):
+    multus: MultusNetwork | None = None
+
+
 class Enabled(Wire):
     enabled: bool | None = None
 
@@ -375,6 +383,7 @@ class VirtualMachineInstanceSpec(Wire):
     affinity: Raw = NULL
     tolerations: Raw = NULL
     eviction_strategy: str | None = None
+    networks: list[Network] | None = None
     volumes: list[VMIVolume] | None = None
     utility_volumes: list[UtilityVolume] | None = None
     liveness_probe: Probe | None = None
@@ -608,6 +617,10 @@ class VolumeAttachment(Object):
 
 
 class Namespace(Object):
+    pass
+
+
+class NetworkAttachmentDefinition(Object):
     pass
 
 

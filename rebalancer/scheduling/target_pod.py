@@ -33,6 +33,7 @@ from rebalancer.scheduling.attachment_pods import (
     released_attachments,
 )
 from rebalancer.scheduling.launcher_requests import target_requests
+from rebalancer.scheduling.secondary_networks import network_resources
 from rebalancer.scheduling.target_selectors import TargetSelectors
 
 T = TypeVar("T")
@@ -92,7 +93,12 @@ def arriving_requests(vmi: VirtualMachineInstance, source_pod: Pod, snapshot: Sn
     """What the target node must have room for; of each resource not less than is released."""
     requests = source_pod.requests
     if vmi.launcher is not None:
-        requests = target_requests(source_pod, vmi.launcher, snapshot.launcher_configuration)
+        requests = target_requests(
+            source_pod,
+            vmi.launcher,
+            snapshot.launcher_configuration,
+            network_resources(vmi.launcher, snapshot),
+        )
     return _sum(requests, arriving_attachment(vmi, source_pod, snapshot))
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from rebalancer.cluster.decode import ObjectDecoder
 from rebalancer.cluster.kinds import KUBEVIRT, VMI
-from rebalancer.model.objects import LauncherSpec
+from rebalancer.model.objects import LauncherSpec, ObjectKey
 from tests.cluster import wire_builders as wire
 
 
@@ -18,6 +18,21 @@ def read(kind: Any, item: wire.Json) -> Any:
 def spec_of(vmi: wire.Json) -> LauncherSpec:
     launcher: LauncherSpec = read(VMI, vmi).launcher
     return launcher
+
+
+@pytest.mark.parametrize(
+    ("network", "found"),
+    [
+        ({"multus": {"networkName": "blue"}}, (ObjectKey("shop", "blue"),)),
+        ({"multus": {"networkName": "infra/blue"}}, (ObjectKey("infra", "blue"),)),
+        ({"pod": {}}, ()),
+    ],
+)
+def test_networks_are_named_with_the_namespace_of_their_definitions(
+    network: wire.Json, found: tuple[ObjectKey, ...]
+) -> None:
+    vmi = wire.vmi("web", networks=[{"name": "n", **network}])
+    assert spec_of(vmi).networks == found
 
 
 PLUGGED_IN = {"volumeStatus": [{"name": "v", "hotplugVolume": {}}]}
