@@ -164,7 +164,7 @@ def _machine_type(machine: wire.Machine | None) -> str:
 
 
 def _hyperv_labels(features: wire.Features | None) -> Iterator[str]:
-    """One whose `enabled` is absent is taken for enabled, as virt-api makes it."""
+    """As isFeatureStateEnabled does: virt-api has written `enabled` into those that lack it."""
     hyperv = features and features.hyperv
     if not hyperv:
         return
@@ -180,7 +180,7 @@ def _hyperv_labels(features: wire.Features | None) -> Iterator[str]:
         "ipi",
     ):
         feature: wire.Enabled | None = getattr(hyperv, name)
-        if feature and feature.enabled is not False:
+        if feature and feature.enabled:
             yield f"hyperv.node.kubevirt.io/{name}"
     if hyperv.evmcs and hyperv.evmcs.enabled is not False:
         yield "cpu-vendor.node.kubevirt.io/Intel"
