@@ -20,17 +20,21 @@ _COMPUTE = "compute"
 
 
 def target_requests(
-    source_pod: Pod, spec: LauncherSpec, configuration: LauncherConfiguration
+    source_pod: Pod,
+    spec: LauncherSpec,
+    configuration: LauncherConfiguration,
+    networks: Amounts,
 ) -> Amounts:
     """Of each resource what the target will ask for; never less than the source pod does.
 
     Containers beside the virtual machine's own, devices and ephemeral storage are taken from the
-    source pod: they come from parts of the VMI that cannot change while it runs.
+    source pod: they come from parts of the VMI that cannot change while it runs. `networks` is what
+    its secondary networks ask for now.
     """
     compute = source_pod.launcher_containers.get(_COMPUTE)
     if compute is None:
         return source_pod.requests
-    rendered = {**compute, **compute_requests(spec, configuration)}
+    rendered = {**compute, **networks, **compute_requests(spec, configuration)}
     if _logs_console(spec, configuration) and _CONSOLE_LOG not in source_pod.launcher_containers:
         for resource, amount in _console_log(spec, configuration).items():
             rendered[resource] = rendered.get(resource, 0) + amount
