@@ -57,8 +57,8 @@ class SlotShortage(Struct, frozen=True):
     def __str__(self) -> str:
         amounts = ", ".join(f"{r} {format_amount(n, r)}" for r, n in self.requests.items())
         return (
-            f"{self.vms} VMs request at least {amounts} each;"
-            f" the {self.nodes} nodes that may take them have room for {self.slots} such"
+            f"VMs that request at least {amounts} each: {self.vms};"
+            f" room for such on the nodes that may take them ({self.nodes}): {self.slots}"
         )
 
 
@@ -74,9 +74,9 @@ class ResourceShortage(Struct, frozen=True):
 
     def __str__(self) -> str:
         return (
-            f"{self.vms} VMs request {self.resource}"
-            f" {format_amount(self.requested, self.resource)} together; the {self.nodes} nodes that"
-            f" take them have headroom {format_amount(self.headroom, self.resource)}"
+            f"VMs that request {self.resource}: {self.vms}, together"
+            f" {format_amount(self.requested, self.resource)}; headroom of the nodes that take one"
+            f" ({self.nodes}): {format_amount(self.headroom, self.resource)}"
         )
 
 

@@ -96,7 +96,7 @@ def test_vms_that_together_are_too_large_are_left_down_with_the_sum() -> None:
     assert isinstance(lost.shortage, ResourceShortage)
     assert lost.shortage.requested == 14 * GIB
     assert lost.shortage.headroom == 12 * GIB
-    assert "14336 MiB together" in str(lost.shortage)
+    assert "VMs that request memory: 2, together 14336 MiB;" in str(lost.shortage)
 
 
 def full_of(*memory: str) -> Snapshot:
