@@ -78,14 +78,14 @@ def _place(request: list[int], allowed: list[bool], left: list[list[int]], lost:
 
 def hspace_input(cluster: Cluster, mebibytes: int, millicores: int) -> str:
     """The cluster in the text format of ganeti-htools, see hspace(1): CPUs are millicores, and what
-    pods take that are no VMs is taken off their nodes. Its policy allows no other size, else hspace
-    first fills the cluster with VMs of all sizes.
+    pods take that are no VMs is taken off their nodes. hspace keeps one CPU of a node for itself.
+    The policy allows no other size, else hspace first fills the cluster with VMs of all sizes.
     """
     capacity = cluster.allocatable.copy()
     np.subtract.at(capacity, cluster.pod_node, cluster.pod_request)
     headroom = cluster.headroom
     nodes = [
-        f"n{i}|{row[MEMORY]}|0|{headroom[i, MEMORY]}|1000000|1000000|{row[CPU]}|N|g1|1"
+        f"n{i}|{row[MEMORY]}|0|{headroom[i, MEMORY]}|1000000|1000000|{row[CPU] + 1}|N|g1|1"
         for i, row in enumerate(capacity)
     ]
     vms = zip(cluster.vm_node.tolist(), cluster.vm_request.tolist(), strict=True)

@@ -38,6 +38,8 @@ class Restart(NamedTuple):
     is_decidable: bool
     """Whether its rules are all among those that are followed here: of the rules that depend on
     other pods, only anti-affinity is."""
+    rank: int = 0
+    """VMs are started in the order of their ranks: higher priority first, then larger ones."""
 
 
 class Restarts(NamedTuple):
@@ -47,7 +49,7 @@ class Restarts(NamedTuple):
     """In the order of the room's resource axis."""
     room: Room
     by_node: Mapping[int, tuple[Restart, ...]]
-    """In the order in which they are started: higher priority first, then larger ones."""
+    """In the order of their ranks."""
 
 
 def find_restarts(state: ClusterState, min_priority: int | None = None) -> Restarts:
@@ -64,18 +66,16 @@ def find_restarts(state: ClusterState, min_priority: int | None = None) -> Resta
         if (pod := _running_pod(vmi, state)) is not None
     ]
     resources, room = reader.room()
-    restarts.sort(key=lambda r: restart_order(r, room))
+
+    def order(restart: Restart) -> tuple[object, ...]:
+        kind = restart.item.kind
+        return -restart.priority, -room.size[kind], kind, restart.vmi
+
     by_node: dict[int, list[Restart]] = defaultdict(list)
-    for restart in restarts:
+    for rank, restart in enumerate(sorted(restarts, key=order)):
         if min_priority is None or restart.priority >= min_priority:
-            by_node[restart.node].append(restart)
+            by_node[restart.node].append(restart._replace(rank=rank))
     return Restarts(resources, room, {node: tuple(found) for node, found in by_node.items()})
-
-
-def restart_order(restart: Restart, room: Room) -> tuple[object, ...]:
-    """Sort key; equal ones stay together."""
-    kind = restart.item.kind
-    return -restart.priority, -room.size[kind], kind, restart.vmi
 
 
 def _running_pod(vmi: VirtualMachineInstance, state: ClusterState) -> Pod | None:

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -97,7 +96,7 @@ def test_vms_that_together_are_too_large_are_left_down_with_the_sum() -> None:
     assert isinstance(lost.shortage, ResourceShortage)
     assert lost.shortage.requested == 14 * GIB
     assert lost.shortage.headroom == 12 * GIB
-    assert "14336 MiB together" in str(lost.shortage)
+    assert "VMs that request memory: 2, together 14336 MiB;" in str(lost.shortage)
 
 
 def full_of(*memory: str) -> Snapshot:
@@ -219,12 +218,12 @@ def test_node_without_a_zone_is_a_domain_of_its_own() -> None:
     assert zone_domains(state) == {"z": (0,), "n2": (1,), "n3": (2,)}
 
 
-def test_vm_in_flight_is_started_once() -> None:
-    snapshot = cluster(
-        node("n1"), node("n2"), node("n3"), migrating(vm("a", on="n1", memory="20Gi"), to="n2")
-    )
-    assert [loss.vms for loss in after_node_losses(snapshot).losses] == [1, 0, 0]
-    assert losing("n1", snapshot).verdict is Verdict.SURVIVES
+def test_vm_in_flight_is_started_once_and_even_beside_its_target_pod() -> None:
+    vmi, source, target, under_way = migrating(vm("a", on="n1", memory="10Gi"), to="n2")
+    target = replace(target, pod_anti_affinity=(off_its_launchers(vmi),))
+    result = after_node_losses(cluster(node("n1"), node("n2"), vmi, source, target, under_way))
+    assert [loss.vms for loss in result.losses] == [1, 0]
+    assert [loss.verdict for loss in result.losses] == [Verdict.SURVIVES] * 2
 
 
 def test_vm_with_pod_affinity_is_undecided() -> None:
@@ -234,22 +233,47 @@ def test_vm_with_pod_affinity_is_undecided() -> None:
     assert (lost.verdict, lost.undecided) == (Verdict.NOT_PROVEN, (key("a"),))
 
 
-@pytest.mark.parametrize(("limit", "verdict"), [(2, "survives"), (1, "leaves-down")])
-def test_volumes_count_against_what_a_node_can_take(limit: int, verdict: str) -> None:
-    volumes = [
-        PersistentVolume(f"pv-{i}", csi=CsiVolume("csi.example", f"pv-{i}")) for i in range(2)
-    ]
-    claims = [PersistentVolumeClaim("default", f"c{i}", f"pv-{i}") for i in range(2)]
+def with_volumes(limit: int, *claimed: str) -> Snapshot:
+    """A VM on n1 for each name of a claim; each node takes so many volumes."""
+    names = sorted({*claimed})
+    driver = "csi.example"
     snapshot = cluster(
         node("n1"),
         node("n2"),
-        volumes,
-        claims,
-        *(vm(f"v{i}", on="n1", memory="1Gi", claim_names=(f"c{i}",)) for i in range(2)),
+        [PersistentVolumeClaim("default", name, f"pv-{name}") for name in names],
+        [PersistentVolume(f"pv-{name}", csi=CsiVolume(driver, name)) for name in names],
+        [vm(f"v{i}", on="n1", memory="1Gi", claim_names=(n,)) for i, n in enumerate(claimed)],
     )
-    limits = tuple(CSINode(name, {"csi.example": limit}) for name in ("n1", "n2"))
-    limited = replace(snapshot, csi_nodes=limits)
-    assert losing("n1", limited).verdict.value == verdict
+    return replace(snapshot, csi_nodes=tuple(CSINode(n, {driver: limit}) for n in ("n1", "n2")))
+
+
+def test_volumes_count_against_what_a_node_can_take() -> None:
+    assert losing("n1", with_volumes(2, "a", "b")).verdict is Verdict.SURVIVES
+    lost = losing("n1", with_volumes(1, "a", "b"))
+    assert lost.verdict is Verdict.LEAVES_DOWN
+    assert isinstance(lost.shortage, SlotShortage)
+    assert lost.shortage.requests["attachable-volumes-csi-csi.example"] == 1
+
+
+def test_vms_that_share_a_volume_are_undecided() -> None:
+    lost = losing("n1", with_volumes(1, "shared", "shared"))
+    assert lost.undecided == (key("v0"), key("v1"))
+
+
+def test_vm_whose_claim_is_not_known_is_undecided_not_tied() -> None:
+    lost = losing("n1", cluster(node("n1"), node("n2"), vm("a", on="n1", claim_names=("c",))))
+    assert (lost.verdict, lost.undecided, lost.tied) == (Verdict.NOT_PROVEN, (key("a"),), ())
+
+
+def test_vm_that_leaves_for_good_is_not_started_again() -> None:
+    snapshot = cluster(
+        node("n1"),
+        node("n2"),
+        vm("deleted", on="n1", vmi={"is_terminating": True}),
+        vm("ended", on="n1", vmi={"phase": "Succeeded"}),
+        vm("stopping", on="n1", is_terminating=True),
+    )
+    assert losing("n1", snapshot).vms == 0
 
 
 @st.composite
