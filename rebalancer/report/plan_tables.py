@@ -9,6 +9,7 @@ from rich.text import Text
 from rebalancer.model.plan import Goal, Move, Plan, Refusal, Verdict
 from rebalancer.model.quantity import format_amount
 from rebalancer.model.snapshot import Snapshot
+from rebalancer.planning.replay import carried_out
 from rebalancer.report.rows import Labelled, Rows, cell, spaced
 from rebalancer.scheduling.state import ClusterState
 
@@ -120,7 +121,7 @@ def _nodes_to_show(plan: Plan, snapshot: Snapshot) -> list[str]:
 def _nodes(names: Sequence[str], plan: Plan, snapshot: Snapshot) -> Rows:
     """Requested memory of each node, now and, if there are moves, when they are done."""
     before = ClusterState(snapshot)
-    after = ClusterState(_carried_out(plan, snapshot))
+    after = ClusterState(_outcome(plan, snapshot))
     numbers = ("MEMORY BEFORE", "MEMORY AFTER") if plan.moves else ("MEMORY REQUESTED",)
     result = Rows("NODE", *numbers, "HEADROOM", right=(*numbers, "HEADROOM"))
     for name in names:
@@ -145,10 +146,9 @@ def _share(name: str, state: ClusterState) -> str:
     return f"{format_amount(requested, 'memory')} ({percent})"
 
 
-def _carried_out(plan: Plan, snapshot: Snapshot) -> Snapshot:
-    for move in plan.moves:
-        pod = snapshot.launchers_by_vmi[move.vmi_uid][0]
-        snapshot = snapshot.with_pod_on(pod, move.target)
+def _outcome(plan: Plan, snapshot: Snapshot) -> Snapshot:
+    """When all moves are done and the VMs that waited for them are bound."""
+    snapshot = carried_out(snapshot, plan.moves)
     for goal in plan.goals:
         if goal.verdict is Verdict.PLANNED and goal.is_for_vm:
             launchers = snapshot.launchers_by_vmi[goal.subject.uid]
