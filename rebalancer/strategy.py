@@ -14,6 +14,7 @@ from rebalancer.model.plan import Goal, Proposal
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.context import PlanningContext
 from rebalancer.policy.model import Mode, Section
+from rebalancer.policy.root import RebalancerPolicy
 
 ENTRY_POINT_GROUP = "rebalancer.strategies"
 
@@ -25,6 +26,13 @@ def _no_objection(_goal: Goal, _snapshot: Snapshot, _settings: Section) -> None:
     return None
 
 
+Contradictions = Callable[[Section, RebalancerPolicy], Sequence[str]]
+
+
+def _no_contradictions(_settings: Section, _policy: RebalancerPolicy) -> Sequence[str]:
+    return ()
+
+
 class Strategy(Struct, frozen=True):
     """What the entry point of a strategy refers to."""
 
@@ -34,6 +42,9 @@ class Strategy(Struct, frozen=True):
     propose: Callable[[Snapshot, Section, PlanningContext], Sequence[Proposal]]
     """Proposals in the order of their importance; each later one builds on the earlier ones."""
     default_mode: Mode = Mode.OFF
+    contradictions: Contradictions = _no_contradictions
+    """What in its settings does not go with the rest of the policy, each in words; asked when a
+    policy is read, unless the strategy is off."""
     rank: int = 1000
     """Its place among the strategies that the policy does not name: lower ones are asked first."""
     objection: Objection = _no_objection

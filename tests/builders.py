@@ -23,6 +23,7 @@ from rebalancer.model.objects import (
     MigrationPolicy,
     MigrationState,
     Namespace,
+    NetworkAttachmentDefinition,
     Node,
     ObjectKey,
     PersistentVolume,
@@ -50,6 +51,7 @@ Thing = (
     | PersistentVolume
     | StorageClass
     | MigrationPolicy
+    | NetworkAttachmentDefinition
     | CSIDriver
     | Namespace
     | ResourceQuota
@@ -258,6 +260,7 @@ def cluster(
         limit_ranges=_only(LimitRange, objects),
         disruption_budgets=_only(PodDisruptionBudget, objects),
         migration_policies=_only(MigrationPolicy, objects),
+        network_attachments=_only(NetworkAttachmentDefinition, objects),
         migration_configuration=configurations[0] if configurations else MigrationConfiguration(),
         launcher_configuration=launchers[0] if launchers else LauncherConfiguration(),
         missing=missing,

@@ -4,9 +4,15 @@ import os
 
 from hypothesis import settings
 
-from tests.controlplane.fixtures import control_plane, empty_cluster, jaeger, request_cluster
+from tests.controlplane.fixtures import (
+    control_plane,
+    empty_cluster,
+    jaeger,
+    prometheus_program,
+    request_cluster,
+)
 
-__all__ = ["control_plane", "empty_cluster", "jaeger", "request_cluster"]
+__all__ = ["control_plane", "empty_cluster", "jaeger", "prometheus_program", "request_cluster"]
 
 # How long an example takes says more about the machine's load than about the code.
 settings.register_profile("here", deadline=None)

@@ -1,6 +1,6 @@
 """Objects of all kinds to a snapshot."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -14,6 +14,7 @@ from rebalancer.cluster.kinds import (
     MIGRATION,
     MIGRATION_POLICY,
     NAMESPACE,
+    NETWORK_ATTACHMENT,
     NODE,
     POD,
     QUOTA,
@@ -53,10 +54,23 @@ def collect(objects: Mapping[Kind, Sequence[Any]], taken_at: datetime) -> Snapsh
         limit_ranges=in_order(objects.get(LIMIT_RANGE, ())),
         disruption_budgets=in_order(objects.get(DISRUPTION_BUDGET, ())),
         migration_policies=in_order(objects.get(MIGRATION_POLICY, ())),
+        network_attachments=in_order(objects.get(NETWORK_ATTACHMENT, ())),
         migration_configuration=kubevirt.migrations,
         launcher_configuration=kubevirt.launchers,
-        missing=tuple(kind.name for kind in SNAPSHOT_KINDS if kind not in objects),
+        missing=tuple(_missing(objects)),
     )
+
+
+def _missing(objects: Mapping[Kind, Sequence[Any]]) -> Iterator[str]:
+    """Definitions of networks are missed only if a VM has one: most clusters know no such kind."""
+    for kind in SNAPSHOT_KINDS:
+        if kind in objects or (kind is NETWORK_ATTACHMENT and not _have_networks(objects)):
+            continue
+        yield kind.name
+
+
+def _have_networks(objects: Mapping[Kind, Sequence[Any]]) -> bool:
+    return any(vmi.launcher and vmi.launcher.networks for vmi in objects.get(VMI, ()))
 
 
 def in_order(objects: Sequence[Any]) -> tuple[Any, ...]:

@@ -15,6 +15,7 @@ from rebalancer.cluster.infrastructure import (
     convert_csi_driver,
     convert_csi_node,
     convert_namespace,
+    convert_network_attachment,
     convert_node,
     convert_storage_class,
     convert_volume,
@@ -41,6 +42,7 @@ from rebalancer.model.objects import (
     Migration,
     MigrationPolicy,
     Namespace,
+    NetworkAttachmentDefinition,
     Node,
     PersistentVolume,
     PersistentVolumeClaim,
@@ -58,6 +60,7 @@ Object = (
     | VirtualMachineInstance
     | Migration
     | MigrationPolicy
+    | NetworkAttachmentDefinition
     | KubeVirtSettings
     | PersistentVolumeClaim
     | PersistentVolume
@@ -90,6 +93,7 @@ class ObjectDecoder:
             kinds.VMI: VMIConverter().convert,
             kinds.MIGRATION: convert_migration,
             kinds.MIGRATION_POLICY: convert_migration_policy,
+            kinds.NETWORK_ATTACHMENT: convert_network_attachment,
             kinds.KUBEVIRT: convert_kubevirt,
             kinds.CLAIM: convert_claim,
             kinds.VOLUME: convert_volume,
@@ -169,6 +173,7 @@ _SHAPES: Mapping[Kind, Any] = {
     kinds.VMI: wire.VirtualMachineInstance,
     kinds.MIGRATION: wire.Migration,
     kinds.MIGRATION_POLICY: wire.MigrationPolicy,
+    kinds.NETWORK_ATTACHMENT: wire.NetworkAttachmentDefinition,
     kinds.KUBEVIRT: wire.KubeVirt,
     kinds.CLAIM: wire.PersistentVolumeClaim,
     kinds.VOLUME: wire.PersistentVolume,

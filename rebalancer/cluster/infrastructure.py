@@ -1,4 +1,4 @@
-"""Nodes, namespaces and storage on the wire to those of the model; each raises FieldError."""
+"""Nodes, namespaces, networks and storage on the wire to the model's; each raises FieldError."""
 
 from collections.abc import Iterator, Mapping
 
@@ -12,6 +12,7 @@ from rebalancer.model.objects import (
     CSINode,
     CsiVolume,
     Namespace,
+    NetworkAttachmentDefinition,
     Node,
     NodeSelectorTerm,
     PersistentVolume,
@@ -26,6 +27,7 @@ _BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 """Annotation of a claim whose binding is done; one that only names its volume waits for it."""
 
 _SELECTED_NODE = "volume.kubernetes.io/selected-node"
+_RESOURCE_NAME = "k8s.v1.cni.cncf.io/resourceName"
 _BETA_STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
 """Annotation of a claim that takes precedence over the field."""
 
@@ -183,3 +185,14 @@ def _zones(labels: Mapping[str, str]) -> Iterator[Requirement]:
         values = tuple(part.strip() for part in labels.get(key, "").split("__"))
         if all(values):
             yield Requirement(key, "In", values)
+
+
+def convert_network_attachment(
+    definition: wire.NetworkAttachmentDefinition,
+) -> NetworkAttachmentDefinition:
+    metadata = definition.metadata or wire.Metadata()
+    return NetworkAttachmentDefinition(
+        namespace=required(metadata.namespace, "metadata.namespace"),
+        name=required(metadata.name, "metadata.name"),
+        resource_name=(metadata.annotations or EMPTY).get(_RESOURCE_NAME, ""),
+    )

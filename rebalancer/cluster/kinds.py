@@ -40,6 +40,12 @@ KUBEVIRT = Kind("KubeVirt", "kubevirt.io", "kubevirts")
 MIGRATION_POLICY = Kind(
     "MigrationPolicy", "migrations.kubevirt.io", "migrationpolicies", "v1alpha1", is_optional=True
 )
+NETWORK_ATTACHMENT = Kind(
+    "NetworkAttachmentDefinition",
+    "k8s.cni.cncf.io",
+    "network-attachment-definitions",
+    is_optional=True,
+)
 VMI = Kind("VirtualMachineInstance", "kubevirt.io", "virtualmachineinstances")
 MIGRATION = Kind(
     "VirtualMachineInstanceMigration", "kubevirt.io", "virtualmachineinstancemigrations"
@@ -49,6 +55,7 @@ LEASE = Kind("Lease", "coordination.k8s.io", "leases")
 SNAPSHOT_KINDS = (
     KUBEVIRT,
     MIGRATION_POLICY,
+    NETWORK_ATTACHMENT,
     NAMESPACE,
     LIMIT_RANGE,
     DISRUPTION_BUDGET,

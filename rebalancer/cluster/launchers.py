@@ -10,7 +10,7 @@ from rebalancer.cluster import wire
 from rebalancer.cluster.constraints import Constraints
 from rebalancer.cluster.fields import FieldError, amount, amounts
 from rebalancer.model.keys import CPU_FEATURE, EVEN_PARITY
-from rebalancer.model.objects import EMPTY, Amounts, LauncherConfiguration, LauncherSpec
+from rebalancer.model.objects import EMPTY, Amounts, LauncherConfiguration, LauncherSpec, ObjectKey
 
 _MIB = 2**20
 _NETWORK = "spec.configuration.network.binding"
@@ -49,6 +49,8 @@ def launcher_spec(
         completes_even_parity=EVEN_PARITY in (metadata.annotations or EMPTY),
         device_overhead_bytes=_device_overhead_bytes(spec, domain, memory),
         bindings=_bindings(devices),
+        networks=tuple(_networks(metadata, spec)),
+        hotplugged_claims=tuple(_hotplugged_claims(spec, status)),
         logs_serial_console=False
         if devices.autoattach_serial_console is False
         else devices.log_serial_console,
@@ -67,7 +69,9 @@ def launcher_configuration(configuration: wire.KubeVirtConfiguration) -> Launche
     developer = configuration.developer_configuration or wire.DeveloperConfiguration()
     options = configuration.virtual_machine_options or wire.VirtualMachineOptions()
     defaults = LauncherConfiguration()
-    console = _console_log(configuration.support_container_resources or ())
+    supports = configuration.support_container_resources or ()
+    console = _support_container("guest-console-log", supports)
+    attachment = _support_container("hotplug-disk", supports)
     return LauncherConfiguration(
         memory_overcommit_percent=developer.memory_overcommit or defaults.memory_overcommit_percent,
         cpu_allocation_ratio=developer.cpu_allocation_ratio or defaults.cpu_allocation_ratio,
@@ -77,6 +81,8 @@ def launcher_configuration(configuration: wire.KubeVirtConfiguration) -> Launche
         logs_serial_console=options.disable_serial_console_log is None,
         console_log_requests={**defaults.console_log_requests, **console[0]},
         console_log_limits={**defaults.console_log_limits, **console[1]},
+        attachment_requests={**defaults.attachment_requests, **attachment[0]},
+        attachment_limits={**defaults.attachment_limits, **attachment[1]},
         binding_memory_bytes=_binding_memory(configuration.network),
         eviction_strategy=configuration.eviction_strategy or "",
     )
@@ -126,12 +132,39 @@ def _bindings(devices: wire.Devices) -> tuple[str, ...]:
     return tuple(dict.fromkeys(named))
 
 
+def _networks(
+    metadata: wire.Metadata, spec: wire.VirtualMachineInstanceSpec
+) -> Iterator[ObjectKey]:
+    """A name without a namespace is one in the VMI's."""
+    for network in spec.networks or ():
+        if network.multus:
+            namespace, slash, name = network.multus.network_name.partition("/")
+            yield (
+                ObjectKey(namespace, name)
+                if slash
+                else ObjectKey(metadata.namespace or "", namespace)
+            )
+
+
+def _hotplugged_claims(
+    spec: wire.VirtualMachineInstanceSpec, status: wire.VirtualMachineInstanceStatus
+) -> Iterator[str]:
+    """Of volumes that are marked so, in the spec or by what KubeVirt has done with them."""
+    plugged_in = {each.name for each in status.volume_status or () if each.hotplug_volume}
+    for volume in spec.volumes or ():
+        claim = volume.persistent_volume_claim or volume.memory_dump
+        name = volume.data_volume.name if volume.data_volume else claim and claim.claim_name
+        is_marked = any(each and each.hotpluggable for each in (volume.data_volume, claim))
+        if name and (is_marked or volume.name in plugged_in):
+            yield name
+
+
 def _machine_type(machine: wire.Machine | None) -> str:
     return (machine and machine.type) or ""
 
 
 def _hyperv_labels(features: wire.Features | None) -> Iterator[str]:
-    """One whose `enabled` is absent is taken for enabled, as virt-api makes it."""
+    """As isFeatureStateEnabled does: virt-api has written `enabled` into those that lack it."""
     hyperv = features and features.hyperv
     if not hyperv:
         return
@@ -147,7 +180,7 @@ def _hyperv_labels(features: wire.Features | None) -> Iterator[str]:
         "ipi",
     ):
         feature: wire.Enabled | None = getattr(hyperv, name)
-        if feature and feature.enabled is not False:
+        if feature and feature.enabled:
             yield f"hyperv.node.kubevirt.io/{name}"
     if hyperv.evmcs and hyperv.evmcs.enabled is not False:
         yield "cpu-vendor.node.kubevirt.io/Intel"
@@ -169,10 +202,12 @@ def _ratio(text: str | None) -> float:
         raise FieldError(field, f"{text!r} is no number") from error
 
 
-def _console_log(supports: Iterable[wire.SupportContainerResources]) -> tuple[Amounts, Amounts]:
+def _support_container(
+    kind: str, supports: Iterable[wire.SupportContainerResources]
+) -> tuple[Amounts, Amounts]:
     """Requests and limits that replace the defaults."""
     for support in supports:
-        if support.type == "guest-console-log":
+        if support.type == kind:
             resources = support.resources or wire.Resources()
             field = "spec.configuration.supportContainerResources"
             return amounts(resources.requests, field), amounts(resources.limits, field)

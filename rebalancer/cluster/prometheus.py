@@ -26,7 +26,7 @@ Sample = tuple[float, str]
 T = TypeVar("T")
 
 LONGEST_ANSWER_BYTES = 64 * 2**20
-"""About three times what 100,000 VMs take."""
+"""About six times what 100,000 VMs take."""
 
 _CHUNK_BYTES = 2**16
 _LONGEST_MESSAGE_CHARACTERS = 300

@@ -86,6 +86,7 @@ def convert_migration(migration: wire.Migration) -> Migration:
             if transition.phase_transition_timestamp is not None
         ),
         failure_reason=(status.migration_state and status.migration_state.failure_reason) or "",
+        source_node_name=(status.migration_state and status.migration_state.source_node) or "",
     )
 
 

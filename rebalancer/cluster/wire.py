@@ -287,6 +287,14 @@ class Interface(Wire):
     binding: Binding | None = None
 
 
+class MultusNetwork(Wire):
+    network_name: str
+
+
+class Network(Wire):
+    multus: MultusNetwork | None = None
+
+
 class Enabled(Wire):
     enabled: bool | None = None
 
@@ -342,7 +350,21 @@ class Domain(Wire):
     machine: Machine | None = None
 
 
+class DataVolumeSource(Wire):
+    name: str
+    hotpluggable: bool | None = None
+
+
+class ClaimVolumeSource(Wire):
+    claim_name: str
+    hotpluggable: bool | None = None
+
+
 class VMIVolume(Wire):
+    name: str | None = None
+    data_volume: DataVolumeSource | None = None
+    persistent_volume_claim: ClaimVolumeSource | None = None
+    memory_dump: ClaimVolumeSource | None = None
     downward_metrics: Ignored | None = None
 
 
@@ -361,6 +383,7 @@ class VirtualMachineInstanceSpec(Wire):
     affinity: Raw = NULL
     tolerations: Raw = NULL
     eviction_strategy: str | None = None
+    networks: list[Network] | None = None
     volumes: list[VMIVolume] | None = None
     utility_volumes: list[UtilityVolume] | None = None
     liveness_probe: Probe | None = None
@@ -400,7 +423,13 @@ class MigrationState(Wire):
     completed: bool | None = None
     failed: bool | None = None
     failure_reason: str | None = None
+    source_node: str | None = None
     migration_configuration: MigrationConfiguration | None = None
+
+
+class VolumeStatus(Wire):
+    name: str | None = None
+    hotplug_volume: Ignored | None = None
 
 
 class BackupStatus(Wire):
@@ -420,6 +449,7 @@ class VirtualMachineInstanceStatus(Wire):
     migration_state: MigrationState | None = None
     evacuation_node_name: str | None = None
     machine: Machine | None = None
+    volume_status: list[VolumeStatus] | None = None
     changed_block_tracking: ChangedBlockTracking | None = None
 
 
@@ -588,6 +618,10 @@ class VolumeAttachment(Object):
 
 
 class Namespace(Object):
+    pass
+
+
+class NetworkAttachmentDefinition(Object):
     pass
 
 

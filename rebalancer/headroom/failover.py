@@ -7,13 +7,14 @@ counts, not what pods of lower priority could be made to give up.
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct
 
 from rebalancer.headroom.placing import Placing
-from rebalancer.headroom.restarts import Restart, Restarts, find_restarts, restart_order
+from rebalancer.headroom.restarts import Restart, Restarts, find_restarts
 from rebalancer.headroom.room import Item, Loss
 from rebalancer.headroom.search import Work, WorkLimitError, search
 from rebalancer.headroom.shortage import TooFewSlots, TooLittle, shortage
@@ -57,8 +58,8 @@ class SlotShortage(Struct, frozen=True):
     def __str__(self) -> str:
         amounts = ", ".join(f"{r} {format_amount(n, r)}" for r, n in self.requests.items())
         return (
-            f"{self.vms} VMs request at least {amounts} each;"
-            f" the {self.nodes} nodes that may take them have room for {self.slots} such"
+            f"VMs that request at least {amounts} each: {self.vms};"
+            f" room for such on the nodes that may take them ({self.nodes}): {self.slots}"
         )
 
 
@@ -74,9 +75,9 @@ class ResourceShortage(Struct, frozen=True):
 
     def __str__(self) -> str:
         return (
-            f"{self.vms} VMs request {self.resource}"
-            f" {format_amount(self.requested, self.resource)} together; the {self.nodes} nodes that"
-            f" take them have headroom {format_amount(self.headroom, self.resource)}"
+            f"VMs that request {self.resource}: {self.vms}, together"
+            f" {format_amount(self.requested, self.resource)}; headroom of the nodes that take one"
+            f" ({self.nodes}): {format_amount(self.headroom, self.resource)}"
         )
 
 
@@ -157,17 +158,14 @@ class _Judge:
     def outcome(self, domain: str, nodes: Sequence[int]) -> LossOutcome:
         loss = Loss((*self._dead, *nodes), self._room.node_count)
         lost = self._on(nodes)
-        wanted = self._in_order([*self._waiting, *lost]) if self._waiting else lost
-        if self._base is not None and self._fits_on_top(lost, loss, self._base):
-            return LossOutcome(domain, len(nodes), len(wanted), Verdict.SURVIVES)
-        return self._outcome(domain, loss, wanted)
+        if self._base is not None and self._fits_on_top(lost, nodes, loss, self._base):
+            vms = len(self._waiting) + len(lost)
+            return LossOutcome(domain, len(nodes), vms, Verdict.SURVIVES)
+        return self._outcome(domain, loss, _in_order([*self._waiting, *lost]))
 
     def _on(self, nodes: Sequence[int]) -> list[Restart]:
         found = [restart for node in nodes for restart in self._by_node.get(node, ())]
-        return self._in_order(found) if len(nodes) > 1 else found
-
-    def _in_order(self, restarts: Iterable[Restart]) -> list[Restart]:
-        return sorted(restarts, key=lambda restart: restart_order(restart, self._room))
+        return _in_order(found)
 
     def _place_waiting(self) -> "_Base | None":
         """Places for all that are down already, so that each loss need not look for them again."""
@@ -179,14 +177,15 @@ class _Judge:
             at.setdefault(node, []).append(restart)
         return _Base(placing, at)
 
-    def _fits_on_top(self, lost: list[Restart], loss: Loss, base: "_Base") -> bool:
+    def _fits_on_top(
+        self, lost: list[Restart], nodes: Sequence[int], loss: Loss, base: "_Base"
+    ) -> bool:
         """Whether the lost VMs find places beside those that wait; the quick way, which most losses
         go. Where it ends nothing is known.
         """
-        displaced = [r for node, found in base.at.items() if node in loss.nodes for r in found]
+        displaced = [restart for node in nodes for restart in base.at.get(node, ())]
         placing = Placing(self._room, loss, base.placing)
-        to_place = self._in_order([*lost, *displaced]) if displaced else lost
-        return all(_place(restart, placing) for restart in to_place)
+        return all(_place(restart, placing) for restart in _in_order([*lost, *displaced]))
 
     def _outcome(self, domain: str, loss: Loss, wanted: list[Restart]) -> LossOutcome:
         tied_kinds = {
@@ -284,6 +283,10 @@ def _place(restart: Restart, placing: Placing) -> bool:
         return False
     placing.take(restart.item, node)
     return True
+
+
+def _in_order(restarts: list[Restart]) -> list[Restart]:
+    return sorted(restarts, key=attrgetter("rank"))
 
 
 def _items(restarts: Iterable[Restart]) -> list[Item]:

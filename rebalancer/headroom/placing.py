@@ -1,6 +1,7 @@
 """What has been placed so far after a loss, and the first node that takes an item."""
 
 from collections import Counter
+from functools import cached_property
 from itertools import islice
 
 from rebalancer.headroom.room import Item, Loss, Room
@@ -16,13 +17,14 @@ class Placing:
         """Without those of the base."""
         self._rows: dict[int, list[int]] = {}
         self._base_rows = base._rows if base else {}
-        self._base_apart = [
-            (item, node)
-            for item, node in (base.placed if base else ())
-            if (item.holds or item.meant) and node not in loss.nodes
-        ]
-        self._first: dict[int, int] = {}
+        self._base_apart = base.placed_apart if base else []
+        self._first: dict[int, int] = dict(base._first) if base else {}
         self._domains: dict[tuple[int, bool], Counter[int]] = {}
+
+    @cached_property
+    def placed_apart(self) -> list[tuple[Item, int]]:
+        """Those that terms keep apart, once all is placed."""
+        return [(item, node) for item, node in self.placed if item.holds or item.meant]
 
     def first_fit(self, item: Item) -> int | None:
         """The tightest of the nodes that took the item when all was empty, and still do.
@@ -94,6 +96,9 @@ class Placing:
             nodes = holders if is_holder else meant
             left = nodes[self.loss.is_left[nodes]].tolist()
             for item, node in self._base_apart:
-                left += [node] * (term in (item.holds if is_holder else item.meant))
+                if node not in self.loss.nodes and term in (
+                    item.holds if is_holder else item.meant
+                ):
+                    left.append(node)
             domains = self._domains[term, is_holder] = Counter(domain[node] for node in left)
         return domains

@@ -38,6 +38,8 @@ class Restart(NamedTuple):
     is_decidable: bool
     """Whether its rules are all among those that are followed here: of the rules that depend on
     other pods, only anti-affinity is."""
+    rank: int = 0
+    """VMs are started in the order of their ranks: higher priority first, then larger ones."""
 
 
 class Restarts(NamedTuple):
@@ -47,7 +49,7 @@ class Restarts(NamedTuple):
     """In the order of the room's resource axis."""
     room: Room
     by_node: Mapping[int, tuple[Restart, ...]]
-    """In the order in which they are started: higher priority first, then larger ones."""
+    """In the order of their ranks."""
 
 
 def find_restarts(state: ClusterState, min_priority: int | None = None) -> Restarts:
@@ -62,20 +64,18 @@ def find_restarts(state: ClusterState, min_priority: int | None = None) -> Resta
         reader.restart(vmi, pod)
         for vmi in state.snapshot.vmis
         if (pod := _running_pod(vmi, state)) is not None
-        and (min_priority is None or pod.priority >= min_priority)
     ]
     resources, room = reader.room()
-    restarts.sort(key=lambda r: restart_order(r, room))
+
+    def order(restart: Restart) -> tuple[object, ...]:
+        kind = restart.item.kind
+        return -restart.priority, -room.size[kind], kind, restart.vmi
+
     by_node: dict[int, list[Restart]] = defaultdict(list)
-    for restart in restarts:
-        by_node[restart.node].append(restart)
+    for rank, restart in enumerate(sorted(restarts, key=order)):
+        if min_priority is None or restart.priority >= min_priority:
+            by_node[restart.node].append(restart._replace(rank=rank))
     return Restarts(resources, room, {node: tuple(found) for node, found in by_node.items()})
-
-
-def restart_order(restart: Restart, room: Room) -> tuple[object, ...]:
-    """Sort key; equal ones stay together."""
-    kind = restart.item.kind
-    return -restart.priority, -room.size[kind], kind, restart.vmi
 
 
 def _running_pod(vmi: VirtualMachineInstance, state: ClusterState) -> Pod | None:
@@ -97,10 +97,11 @@ class _Reader:
     def __init__(self, state: ClusterState) -> None:
         self._state = state
         self._numbers = _Numbers()
-        self._masks: dict[tuple[object, ...], BoolArray] = {}
+        self._mask_of: dict[tuple[object, ...], int] = {}
+        self._masks: list[BoolArray] = []
         self._kinds: dict[tuple[object, ...], int] = {}
         self._requests: list[Amounts] = []
-        self._allowed: list[BoolArray] = []
+        self._allowed_of: list[int] = []
         self._volumes = _LimitedVolumes(state)
         self._terms: dict[PodAffinityTerm, int] = {}
 
@@ -148,7 +149,8 @@ class _Reader:
                 known[number] = self._term(terms[number])
             return known[number]
 
-        return tuple(names), Room(headroom, allocatable, requests, self._allowed, term)
+        room = Room(headroom, allocatable, requests, self._masks, self._allowed_of, term)
+        return tuple(names), room
 
     def _headroom(self, resource: str) -> IntArray:
         room = self._volumes.headroom(resource)
@@ -177,12 +179,13 @@ class _Reader:
         kind = self._kinds.get((rules, amounts))
         if kind is None:
             kind = self._kinds[rules, amounts] = len(self._kinds)
-            if rules not in self._masks:
+            if rules not in self._mask_of:
                 claims = pod.claim_names if follows_claims else ()
                 started = replace(pod, node_selector=selector, node_name=None, claim_names=claims)
-                self._masks[rules] = _allowed(started, self._state)
+                self._mask_of[rules] = len(self._masks)
+                self._masks.append(_allowed(started, self._state))
             self._requests.append(requests)
-            self._allowed.append(self._masks[rules])
+            self._allowed_of.append(self._mask_of[rules])
         return kind
 
     def _apart(

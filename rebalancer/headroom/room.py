@@ -12,6 +12,9 @@ import numpy as np
 
 from rebalancer.scheduling.state import BoolArray, IntArray
 
+_UNBOUNDED = 2**40
+"""Stands for as many as one likes, and can be added up."""
+
 
 class Item(NamedTuple):
     """What is to be placed."""
@@ -41,7 +44,8 @@ class Room:
         headroom: (n, r); negative where a node is over-committed.
         allocatable: (n, r)
         requests: (k, r)
-        allowed: for each kind (n,) where its items may go if there is room.
+        allowed: (n,) masks of where items may go if there is room, each different from the others.
+        allowed_of: (k,) the number of each kind's mask.
         term: a term by its number.
     """
 
@@ -51,11 +55,13 @@ class Room:
         allocatable: IntArray,
         requests: IntArray,
         allowed: Sequence[BoolArray],
+        allowed_of: Sequence[int],
         term: Callable[[int], Term],
     ) -> None:
         self.headroom = headroom
         self.requests = requests
-        self.allowed = allowed
+        self.allowed_of = allowed_of
+        self._allowed = allowed
         self.term = term
         self.rows: list[list[int]] = headroom.tolist()
         self.needs: list[list[tuple[int, int]]] = [
@@ -83,11 +89,21 @@ class Room:
         sizes: list[float] = (self.requests / self._scale).sum(axis=1).tolist()
         return sizes
 
+    def allowed(self, kind: int) -> BoolArray:
+        """(n,) where items of the kind may go if there is room."""
+        return self._allowed[self.allowed_of[kind]]
+
+    @cached_property
+    def is_within(self) -> BoolArray:
+        """(masks, masks) whether one, first axis, allows no node that the other does not."""
+        masks = np.array(self._allowed).reshape(len(self._allowed), -1)
+        return np.array([(masks <= mask).all(axis=1) for mask in masks], np.bool_).T
+
     def candidates(self, kind: int) -> list[int]:
         """Nodes that take an item while nothing is placed yet, the tightest fit first."""
         found = self._candidates.get(kind)
         if found is None:
-            nodes = np.flatnonzero(self.allowed[kind] & (self.slots(kind) > 0))
+            nodes = np.flatnonzero(self.allowed(kind) & (self.slots(kind) > 0))
             left_over = (self.headroom[nodes] - self.requests[kind]) / self._scale
             order = np.argsort(left_over.sum(axis=1), kind="stable")
             found = self._candidates[kind] = nodes[order].tolist()
@@ -106,7 +122,7 @@ class Room:
         found = self._hosts.get(kind)
         if found is None:
             has_room = slots(self.requests[kind], self._allocatable) > 0
-            found = self._hosts[kind] = np.flatnonzero(self.allowed[kind] & has_room)
+            found = self._hosts[kind] = np.flatnonzero(self.allowed(kind) & has_room)
         return found
 
 
@@ -117,7 +133,7 @@ def slots(request: IntArray, headroom: IntArray) -> IntArray:
     """
     asked = np.flatnonzero(request)
     if not len(asked):
-        return np.full(len(headroom), np.iinfo(np.int64).max)
+        return np.full(len(headroom), _UNBOUNDED)
     whole = headroom[:, asked] // request[asked]
     fitting: IntArray = np.maximum(whole.min(axis=1), 0)
     return fitting

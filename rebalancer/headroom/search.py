@@ -82,7 +82,7 @@ class _Alike:
         self._placing = placing
         room = placing.room
         kinds = sorted({item.kind for item in items})
-        masks = np.array([room.allowed[kind] for kind in kinds]).reshape(len(kinds), -1)
+        masks = np.array([room.allowed(kind) for kind in kinds]).reshape(len(kinds), -1)
         self._allowed = [column.tobytes() for column in np.packbits(masks, axis=0).T]
         self._terms = [
             (number, room.term(number).domain, _sizes(room.term(number).domain))

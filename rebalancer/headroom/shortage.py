@@ -31,48 +31,66 @@ class TooLittle(NamedTuple):
     nodes: int
 
 
-def shortage(room: Room, loss: Loss, items: Sequence[Item]) -> TooFewSlots | TooLittle | None:
-    """The first such reason, None where none of them tells."""
+Shortage = TooFewSlots | TooLittle
+
+
+def shortage(room: Room, loss: Loss, items: Sequence[Item]) -> Shortage | None:
+    """The first such reason, None where none of them tells.
+
+    What keeps items apart is left aside: it takes room from none.
+    """
     counts = Counter(item.kind for item in items)
-    for kinds, may_go in _groups(room, loss, sorted(counts)):
+    for kind, count in counts.items():
+        if loss.nodes.issuperset(room.candidates(kind)):
+            nodes = int((room.allowed(kind) & loss.is_left).sum())
+            return TooFewSlots(room.requests[kind], count, 0, nodes)
+    for kinds in _groups(room, list(counts)):
         number = np.array([counts[kind] for kind in kinds])
-        requests = room.requests[kinds]
-        for kind, request in zip(kinds, requests, strict=True):
-            as_large = (requests >= request).all(axis=1)
-            nodes = _any_of(may_go, as_large)
-            # Sums of several nodes' slots may pass what 64 bits hold if nothing is asked for.
-            slots = int(np.minimum(room.slots(kind)[nodes], number.sum()).sum())
-            if slots < number[as_large].sum():
-                smallest = requests[as_large].min(axis=0)
-                return TooFewSlots(smallest, int(number[as_large].sum()), slots, int(nodes.sum()))
-        takes = np.array(
-            [mask & (room.slots(k) > 0) for k, mask in zip(kinds, may_go, strict=True)]
+        may_go = np.array([room.allowed(kind) for kind in kinds]) & loss.is_left
+        found = _too_few_slots(room, kinds, number, may_go) or _too_little(
+            room, kinds, number, may_go
         )
-        for resource in np.flatnonzero(requests.any(axis=0)):
-            asks = requests[:, resource] > 0
-            nodes = _any_of(takes, asks)
-            needed = int(number[asks] @ requests[asks, resource])
-            headroom = int(np.maximum(room.headroom[nodes, resource], 0).sum())
-            if headroom < needed:
-                return TooLittle(
-                    int(resource), needed, headroom, int(number[asks].sum()), int(nodes.sum())
-                )
+        if found is not None:
+            return found
     return None
 
 
-def _groups(room: Room, loss: Loss, kinds: list[int]) -> Iterator[tuple[list[int], BoolArray]]:
-    """Kinds, and where each may go, (k, n): first all of them, then those that go to no more
-    nodes than one of them.
-    """
-    may_go = np.array([room.allowed[kind] for kind in kinds]) & loss.is_left
-    yield kinds, may_go
-    masks, codes = np.unique(np.packbits(may_go, axis=1), axis=0, return_inverse=True)
-    if len(masks) == 1:
-        return
-    for mask in masks:
-        members = np.flatnonzero(((masks | mask) == mask).all(axis=1)[codes.reshape(-1)])
-        yield [kinds[i] for i in members], may_go[members]
+def _groups(room: Room, kinds: list[int]) -> Iterator[list[int]]:
+    """All of them, then those that may go to no more nodes than one of them."""
+    yield kinds
+    masks = {room.allowed_of[kind] for kind in kinds}
+    for mask in sorted(masks):
+        members = [kind for kind in kinds if room.is_within[room.allowed_of[kind], mask]]
+        if len(members) < len(kinds):
+            yield members
 
 
-def _any_of(may_go: BoolArray, which: BoolArray) -> BoolArray:
-    return np.asarray(may_go[which].any(axis=0), np.bool_)
+def _too_few_slots(
+    room: Room, kinds: list[int], number: IntArray, may_go: BoolArray
+) -> TooFewSlots | None:
+    """Those that need as much as one of the kinds, or more, against the room for that kind."""
+    requests = room.requests[kinds]
+    for kind, request in zip(kinds, requests, strict=True):
+        as_large = (requests >= request).all(axis=1)
+        nodes = may_go[as_large].any(axis=0)
+        items = int(number[as_large].sum())
+        slots = int(room.slots(kind)[nodes].sum())
+        if slots < items:
+            return TooFewSlots(request, items, slots, int(nodes.sum()))
+    return None
+
+
+def _too_little(
+    room: Room, kinds: list[int], number: IntArray, may_go: BoolArray
+) -> TooLittle | None:
+    """For each resource, those that need any of it against all headroom where one of them fits."""
+    requests = room.requests[kinds]
+    takes = may_go & np.array([room.slots(kind) > 0 for kind in kinds])
+    for resource in np.flatnonzero(requests.any(axis=0)).tolist():
+        asks = requests[:, resource] > 0
+        nodes = takes[asks].any(axis=0)
+        needed = int(number[asks] @ requests[asks, resource])
+        headroom = int(room.headroom[nodes, resource].sum())
+        if headroom < needed:
+            return TooLittle(resource, needed, headroom, int(number[asks].sum()), int(nodes.sum()))
+    return None

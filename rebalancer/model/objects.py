@@ -214,6 +214,10 @@ class LauncherSpec(Struct, frozen=True):
     """Memory that devices, probes and the like need besides the guest's."""
     bindings: tuple[str, ...] = ()
     """Network binding plugins, each once."""
+    networks: tuple[ObjectKey, ...] = ()
+    """NetworkAttachmentDefinitions of its secondary networks, one for each of these."""
+    hotplugged_claims: tuple[str, ...] = ()
+    """Of volumes that come to the VM in a pod of their own, after its launcher pod."""
     logs_serial_console: bool | None = None
     """None where KubeVirt's own settings decide."""
     machine_type: str = ""
@@ -275,6 +279,8 @@ class Migration(Struct, frozen=True):
     phase_times: tuple[tuple[str, datetime], ...] = ()
     """When each phase was entered, in order; the last one ends it where it is final."""
     failure_reason: str = ""
+    source_node_name: str = ""
+    """Where the VM was; empty where KubeVirt has not noted it."""
 
     @property
     def vmi_key(self) -> ObjectKey:
@@ -423,10 +429,22 @@ class LauncherConfiguration(Struct, frozen=True):
     logs_serial_console: bool = True
     console_log_requests: Amounts = field(default_factory=lambda: {"memory": 35_000_000, "cpu": 5})
     console_log_limits: Amounts = field(default_factory=lambda: {"memory": 60_000_000, "cpu": 15})
+    attachment_requests: Amounts = field(default_factory=lambda: {"memory": 2_000_000, "cpu": 10})
+    """Of a pod that brings hot-plugged volumes; its limits likewise."""
+    attachment_limits: Amounts = field(default_factory=lambda: {"memory": 80_000_000, "cpu": 100})
     binding_memory_bytes: Amounts = {}
     """By network binding plugin: memory that each VM with such an interface needs besides."""
     eviction_strategy: str = ""
     """Of VMIs that name none; empty where KubeVirt leaves it open too."""
+
+
+class NetworkAttachmentDefinition(Struct, frozen=True):
+    """A network of Multus, to which pods and VMs can be attached besides that of their cluster."""
+
+    namespace: str
+    name: str
+    resource_name: str = ""
+    """The device that a pod needs for it, such as `intel.com/sriov_netdevice`."""
 
 
 class MigrationPolicy(Struct, frozen=True):

@@ -110,6 +110,9 @@ class Goal(Struct, frozen=True):
     """Whether the first of its moves are worth making by themselves, where a budget for one cycle
     does not allow all of them."""
 
+    figures: Mapping[str, float] = {}
+    """What was measured for it, to be watched over time."""
+
     @property
     def is_for_vm(self) -> bool:
         return self.subject.kind == VMI_KIND

@@ -19,6 +19,7 @@ from rebalancer.model.objects import (
     MigrationConfiguration,
     MigrationPolicy,
     Namespace,
+    NetworkAttachmentDefinition,
     Node,
     ObjectKey,
     PersistentVolume,
@@ -51,6 +52,7 @@ class Snapshot(Struct, frozen=True, dict=True):
     limit_ranges: tuple[LimitRange, ...] = ()
     disruption_budgets: tuple[PodDisruptionBudget, ...] = ()
     migration_policies: tuple[MigrationPolicy, ...] = ()
+    network_attachments: tuple[NetworkAttachmentDefinition, ...] = ()
     migration_configuration: MigrationConfiguration = MigrationConfiguration()
     launcher_configuration: LauncherConfiguration = LauncherConfiguration()
     measured_load: MeasuredLoad | None = None
@@ -89,6 +91,10 @@ class Snapshot(Struct, frozen=True, dict=True):
     @cached_property
     def csi_driver_by_name(self) -> Mapping[str, CSIDriver]:
         return {driver.name: driver for driver in self.csi_drivers}
+
+    @cached_property
+    def network_attachment_by_key(self) -> Mapping[ObjectKey, NetworkAttachmentDefinition]:
+        return {ObjectKey(each.namespace, each.name): each for each in self.network_attachments}
 
     @cached_property
     def labels_by_namespace(self) -> Mapping[str, Mapping[str, str]]:

@@ -20,7 +20,7 @@ from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning import cost as costs
 from rebalancer.planning.context import PlanningContext
 from rebalancer.planning.ordering import dependencies
-from rebalancer.planning.problem import FitProblem, Moves
+from rebalancer.planning.problem import FitProblem, MoveProblem, Moves
 from rebalancer.policy.model import HoldKind
 from rebalancer.scheduling.claimed_volumes import claimed_volumes
 from rebalancer.scheduling.feasibility import Feasibility, evaluate
@@ -192,7 +192,7 @@ def resources_in_play(pending: Feasibility, movers: Movers) -> list[str]:
 
 def to_moves(
     solution: Moves,
-    problem: FitProblem,
+    problem: MoveProblem,
     movers: Movers,
     context: PlanningContext,
 ) -> tuple[Move, ...]:

@@ -101,6 +101,12 @@ class Descent:
         self._look_again_at(touched)
         return True
 
+    def gains(self) -> tuple[FloatArray, FloatArray]:
+        """(m,) how much each mover's departure alone, and its arrival alone at the best target for
+        it, would lower the squared deviation; without what moves cost.
+        """
+        return -self._departure, -self._best[self._kind]
+
     def _home(self, mover: int) -> int:
         return int(self.problem.mover_node[mover])
 

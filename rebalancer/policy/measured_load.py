@@ -57,7 +57,12 @@ class PrometheusPolicy(Section):
         return self
 
 
-_NODE_CPU = '1 - avg by (instance) (rate(node_cpu_seconds_total{mode="idle"}[5m]))'
+# A ratio of rates: of a counter that is younger than its range, rate() gives less than is true, and
+# less idleness alone would make a node look busy that has just started.
+_NODE_CPU = (
+    '1 - sum by (instance) (rate(node_cpu_seconds_total{mode=~"idle|iowait"}[5m]))'
+    " / sum by (instance) (rate(node_cpu_seconds_total[5m]))"
+)
 _VM_CPU = "sum by (namespace, name) (rate(kubevirt_vmi_cpu_usage_seconds_total[5m]))"
 
 

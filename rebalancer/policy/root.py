@@ -1,7 +1,7 @@
 """The root of the policy, with a section for each strategy that is installed."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
 from pydantic import (
@@ -11,6 +11,7 @@ from pydantic import (
     ValidationInfo,
     create_model,
     field_validator,
+    model_validator,
 )
 from pydantic.alias_generators import to_camel
 from pydantic_core import to_json
@@ -40,6 +41,9 @@ class StrategyType(Protocol):
 
     @property
     def default_mode(self) -> Mode: ...
+
+    @property
+    def contradictions(self) -> Callable[[Any, "RebalancerPolicy"], Sequence[str]]: ...
 
 
 class StrategiesSection(Section):
@@ -110,10 +114,23 @@ def policy_type(strategies: Mapping[str, StrategyType]) -> type[RebalancerPolicy
     strategies_type = create_model(
         "Strategies", __base__=StrategiesSection, __doc__=StrategiesSection.__doc__, **sections
     )
+
+    def go_together(policy: RebalancerPolicy) -> RebalancerPolicy:
+        found = [
+            f"strategies.{name}: {contradiction}"
+            for name, _, settings in enabled_strategies(policy)
+            for contradiction in strategies[name].contradictions(settings, policy)
+        ]
+        if found:
+            raise ValueError("; ".join(found))
+        return policy
+
+    validators: dict[str, Any] = {"go_together": model_validator(mode="after")(go_together)}
     return create_model(
         "RebalancerPolicy",
         __base__=RebalancerPolicy,
         __doc__="What the rebalancer may do, when, and what it weighs.",
+        __validators__=validators,
         strategies=(strategies_type, strategies_type()),
     )
 

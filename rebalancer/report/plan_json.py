@@ -66,6 +66,7 @@ def _goal(goal: Goal) -> dict[str, Any]:
         "bound": goal.bound,
         "proven": goal.proven,
         "moves": list(goal.move_ids),
+        "figures": dict(goal.figures),
         "reasons": [reason_document(reason) for reason in goal.reasons],
     }
 

@@ -20,17 +20,21 @@ _COMPUTE = "compute"
 
 
 def target_requests(
-    source_pod: Pod, spec: LauncherSpec, configuration: LauncherConfiguration
+    source_pod: Pod,
+    spec: LauncherSpec,
+    configuration: LauncherConfiguration,
+    networks: Amounts,
 ) -> Amounts:
     """Of each resource what the target will ask for; never less than the source pod does.
 
     Containers beside the virtual machine's own, devices and ephemeral storage are taken from the
-    source pod: they come from parts of the VMI that cannot change while it runs.
+    source pod: they come from parts of the VMI that cannot change while it runs. `networks` is what
+    its secondary networks ask for now.
     """
     compute = source_pod.launcher_containers.get(_COMPUTE)
     if compute is None:
         return source_pod.requests
-    rendered = {**compute, **compute_requests(spec, configuration)}
+    rendered = {**compute, **networks, **compute_requests(spec, configuration)}
     if _logs_console(spec, configuration) and _CONSOLE_LOG not in source_pod.launcher_containers:
         for resource, amount in _console_log(spec, configuration).items():
             rendered[resource] = rendered.get(resource, 0) + amount
@@ -39,6 +43,15 @@ def target_requests(
         others = source_pod.requests.get(resource, 0) - compute.get(resource, 0)
         target[resource] = max(target.get(resource, 0), amount + max(others, 0))
     return source_pod.requests if target == source_pod.requests else target
+
+
+def launcher_requests(spec: LauncherSpec, configuration: LauncherConfiguration) -> Amounts:
+    """Of the pod for a plain VM that does not exist yet, without devices; its slot included."""
+    requests = {**compute_requests(spec, configuration), "pods": 1}
+    if _logs_console(spec, configuration):
+        for resource, amount in _console_log(spec, configuration).items():
+            requests[resource] = requests.get(resource, 0) + amount
+    return requests
 
 
 def compute_requests(spec: LauncherSpec, configuration: LauncherConfiguration) -> Amounts:

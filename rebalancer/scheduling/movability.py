@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from rebalancer.model import keys
-from rebalancer.model.objects import Migration, Pod, VirtualMachineInstance
+from rebalancer.model.objects import LauncherSpec, Migration, Pod, VirtualMachineInstance
 from rebalancer.model.plan import Refusal
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.scheduling.namespace_limits import limit_range_problem, quota_problem
+from rebalancer.scheduling.secondary_networks import network_problem
 from rebalancer.scheduling.target_selectors import lacks_host_model
 
 
@@ -73,6 +74,8 @@ def _launcher_problem(vmi: VirtualMachineInstance, pod: Pod, snapshot: Snapshot)
         return "unmodelled", f"its placement depends on {', '.join(pod.unmodelled)}"
     if lacks_host_model(vmi, pod, source):
         return "no-host-model", f"node {source.name} has no host-model-cpu.node.kubevirt.io label"
+    if problem := network_problem(vmi.launcher or LauncherSpec(), snapshot):
+        return "network-gone", problem
     return None
 
 

@@ -19,6 +19,7 @@ from rebalancer.model.objects import (
 )
 from rebalancer.model.quantity import format_amount
 from rebalancer.model.snapshot import Snapshot
+from rebalancer.scheduling.attachment_pods import arriving_attachment
 from rebalancer.scheduling.target_pod import arriving_requests
 
 Usage = Mapping[str, int]
@@ -31,14 +32,18 @@ def quota_usage(vmi: VirtualMachineInstance, snapshot: Snapshot) -> Usage:
     """What the VM's second launcher pod will take; of the pods that follow it, too."""
     source_pod = snapshot.launchers_by_vmi[vmi.uid][0]
     requests = arriving_requests(vmi, source_pod, snapshot)
-    pods = 1 + len(snapshot.attachments_by_launcher.get(source_pod.uid, ()))
-    usage = {"count/pods": pods, "pods": pods}
+    usage = {"count/pods": requests["pods"]}
     for resource, amount in requests.items():
+        usage[resource] = amount
         if resource != "pods":
             usage[f"requests.{resource}"] = amount
-            usage[resource] = amount
     for resource, amount in _limits(vmi, source_pod, requests, snapshot).items():
         usage[f"limits.{resource}"] = amount
+    followers = arriving_attachment(vmi, source_pod, snapshot).get("pods", 0)
+    if followers:
+        for resource, limit in snapshot.launcher_configuration.attachment_limits.items():
+            key = f"limits.{resource}"
+            usage[key] = usage.get(key, 0) + limit * followers
     return usage
 
 

@@ -27,7 +27,13 @@ from rebalancer.model.objects import (
     VirtualMachineInstance,
 )
 from rebalancer.model.snapshot import Snapshot
+from rebalancer.scheduling.attachment_pods import (
+    arriving_attachment,
+    arriving_claims,
+    released_attachments,
+)
 from rebalancer.scheduling.launcher_requests import target_requests
+from rebalancer.scheduling.secondary_networks import network_resources
 from rebalancer.scheduling.target_selectors import TargetSelectors
 
 T = TypeVar("T")
@@ -59,8 +65,7 @@ class TargetPods:
         if vmi.launcher is not None:
             node_affinity = _node_affinity(spec, source_pod)
             tolerations = _tolerations(spec, source_pod)
-        attachments = self._snapshot.attachments_by_launcher.get(source_pod.uid, ())
-        claims = (claim for pod in (source_pod, *attachments) for claim in pod.claim_names)
+        claims = (*source_pod.claim_names, *arriving_claims(vmi, source_pod, self._snapshot))
         return replace(
             source_pod,
             name=f"{source_pod.name} (migrated)",
@@ -88,13 +93,18 @@ def arriving_requests(vmi: VirtualMachineInstance, source_pod: Pod, snapshot: Sn
     """What the target node must have room for; of each resource not less than is released."""
     requests = source_pod.requests
     if vmi.launcher is not None:
-        requests = target_requests(source_pod, vmi.launcher, snapshot.launcher_configuration)
-    return _sum(requests, snapshot.attachments_by_launcher.get(source_pod.uid, ()))
+        requests = target_requests(
+            source_pod,
+            vmi.launcher,
+            snapshot.launcher_configuration,
+            network_resources(vmi.launcher, snapshot),
+        )
+    return _sum(requests, arriving_attachment(vmi, source_pod, snapshot))
 
 
 def released_requests(source_pod: Pod, snapshot: Snapshot) -> Amounts:
     """What the source node gets back once the VM has left it."""
-    return _sum(source_pod.requests, snapshot.attachments_by_launcher.get(source_pod.uid, ()))
+    return _sum(source_pod.requests, released_attachments(source_pod, snapshot))
 
 
 def _node_affinity(spec: LauncherSpec, source_pod: Pod) -> tuple[NodeSelectorTerm, ...] | None:
@@ -139,13 +149,14 @@ def off_its_launchers(vmi: VirtualMachineInstance) -> PodAffinityTerm:
     )
 
 
-def _sum(requests: Amounts, more: Iterable[Pod]) -> Amounts:
-    total = None
-    for pod in more:
-        total = dict(requests) if total is None else total
-        for resource, amount in pod.requests.items():
-            total[resource] = total.get(resource, 0) + amount
-    return requests if total is None else total
+def _sum(requests: Amounts, more: Amounts) -> Amounts:
+    """The very same where there is no more, since thousands of pods share few of them."""
+    if not more:
+        return requests
+    return {
+        resource: requests.get(resource, 0) + more.get(resource, 0)
+        for resource in dict.fromkeys((*requests, *more))
+    }
 
 
 def _union(one: Iterable[T], other: Iterable[T]) -> tuple[T, ...]:

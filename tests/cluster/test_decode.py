@@ -15,6 +15,7 @@ from rebalancer.cluster.kinds import (
     MIGRATION,
     MIGRATION_POLICY,
     NAMESPACE,
+    NETWORK_ATTACHMENT,
     NODE,
     POD,
     STORAGE_CLASS,
@@ -36,6 +37,7 @@ from rebalancer.model.objects import (
     MigrationPolicy,
     MigrationState,
     Namespace,
+    NetworkAttachmentDefinition,
     Node,
     NodeSelectorTerm,
     PersistentVolume,
@@ -362,6 +364,14 @@ class TestStorageAndNamespaces:
         assert read(MIGRATION_POLICY, {"metadata": {"name": "all"}}) == MigrationPolicy(
             "all", False
         )
+
+    @pytest.mark.parametrize("resource", ["", "intel.com/sriov_netdevice"])
+    def test_network_definition_tells_the_device_that_it_needs(self, resource: str) -> None:
+        metadata: Json = {"name": "blue", "namespace": "shop"}
+        if resource:
+            metadata["annotations"] = {"k8s.v1.cni.cncf.io/resourceName": resource}
+        definition = NetworkAttachmentDefinition("shop", "blue", resource)
+        assert read(NETWORK_ATTACHMENT, {"metadata": metadata}) == definition
 
     def test_namespace_keeps_its_labels(self) -> None:
         assert read(NAMESPACE, wire.namespace("shop", team="a")) == Namespace("shop", {"team": "a"})

@@ -227,6 +227,14 @@ class TestWhatIsLacking:
             "VirtualMachineInstanceMigration",
         )
 
+    def test_network_definitions_are_missed_only_where_a_vm_has_a_network(
+        self, tmp_path: Path, reference: Snapshot
+    ) -> None:
+        attached = wire.vmi("web", networks=[{"name": "n", "multus": {"networkName": "blue"}}])
+        objects = (item for item in OBJECTS if item["kind"] != attached["kind"])
+        snapshot = read(write(tmp_path, "dump.json", as_list(*objects, attached)))
+        assert {*snapshot.missing} - {*reference.missing} == {"NetworkAttachmentDefinition"}
+
     def test_dump_without_pods_says_which_command_prints_them(self, tmp_path: Path) -> None:
         event = {"apiVersion": "v1", "kind": "Event"}
         file = write(tmp_path, "dump.json", as_list(wire.node("n1"), wire.vmi("v"), event))

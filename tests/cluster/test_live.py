@@ -35,8 +35,10 @@ SHOP_MIGRATIONS = f"{KUBEVIRT}/namespaces/shop/virtualmachineinstancemigrations"
 LOCKS = "/api/v1/namespaces/rebalancer/pods"
 WEB = ObjectKey("shop", "web")
 MIGRATION_POLICIES = "/apis/migrations.kubevirt.io/v1alpha1/migrationpolicies"
+NETWORK_ATTACHMENTS = "/apis/k8s.cni.cncf.io/v1/network-attachment-definitions"
 NOTHING_OF = (
     MIGRATION_POLICIES,
+    NETWORK_ATTACHMENTS,
     "/apis/storage.k8s.io/v1/storageclasses",
     "/apis/storage.k8s.io/v1/csidrivers",
     "/apis/storage.k8s.io/v1/csinodes",
@@ -155,12 +157,14 @@ class TestRead:
         with pytest.raises(ClusterError, match="KubeVirt is not installed in this cluster"):
             cluster.read()
 
-    def test_cluster_that_knows_no_migration_policies_has_none(
-        self, cluster: LiveCluster, server: ApiServer
+    @pytest.mark.parametrize("path", [MIGRATION_POLICIES, NETWORK_ATTACHMENTS])
+    def test_cluster_need_not_know_migration_policies_and_network_definitions(
+        self, path: str, cluster: LiveCluster, server: ApiServer
     ) -> None:
-        server.on("GET", MIGRATION_POLICIES, refusal(404, "404 page not found"))
+        server.on("GET", path, refusal(404, "404 page not found"))
         snapshot = cluster.read()
-        assert (snapshot.migration_policies, snapshot.missing) == ((), ())
+        assert (snapshot.migration_policies, snapshot.network_attachments) == ((), ())
+        assert snapshot.missing == ()
 
     def test_migration_policies_that_may_not_be_listed_are_an_error(
         self, cluster: LiveCluster, server: ApiServer
@@ -299,7 +303,7 @@ def test_documented_rights_are_those_that_are_used(cluster: LiveCluster, server:
 LISTED = (
     *("csinodes", "kubevirts", "limitranges", "namespaces", "nodes", "persistentvolumeclaims"),
     *("persistentvolumes", "poddisruptionbudgets", "pods", "resourcequotas", "volumeattachments"),
-    *("storageclasses", "csidrivers", "migrationpolicies"),
+    *("storageclasses", "csidrivers", "migrationpolicies", "network-attachment-definitions"),
     *("virtualmachineinstancemigrations", "virtualmachineinstances"),
 )
 RIGHTS = {

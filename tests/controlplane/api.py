@@ -28,6 +28,7 @@ _GROUPS = {
     "apps/v1": ("daemonsets", "deployments", "replicasets", "statefulsets"),
     "batch/v1": ("jobs",),
     "coordination.k8s.io/v1": ("leases",),
+    "k8s.cni.cncf.io/v1": ("network-attachment-definitions",),
     "kubevirt.io/v1": (
         "kubevirts",
         "virtualmachineinstancemigrations",

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from pathlib import Path
 
 import pytest
 
@@ -55,6 +56,13 @@ def jaeger(pytestconfig: pytest.Config) -> Iterator[Jaeger]:
         ensure_built(("jaeger",))
     with Jaeger() as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def prometheus_program(pytestconfig: pytest.Config) -> Path:
+    """For a Prometheus with an exporter of the test's own."""
+    with _uncaptured(pytestconfig):
+        return ensure_built(("prometheus",))["prometheus"] / "prometheus"
 
 
 def _uncaptured(config: pytest.Config) -> AbstractContextManager[None]:

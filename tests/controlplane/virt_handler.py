@@ -38,6 +38,11 @@ def domain_started(vmi: Object) -> Object:
         "migrationMethod": "LiveMigration",
         # Without it virt-controller never makes a migration's target pod.
         "selinuxContext": "none",
+        # A network of the spec that is missing here would be about to be plugged in.
+        "interfaces": [
+            {"name": each["name"], "infoSource": "domain"}
+            for each in vmi["spec"]["domain"]["devices"].get("interfaces", [])
+        ],
     }
     return {"status": status}
 

@@ -48,6 +48,7 @@ CLUSTER_RIGHTS = {
     ("", "pods"): {"list", "watch"},
     ("kubevirt.io", "kubevirts"): {"list"},
     ("migrations.kubevirt.io", "migrationpolicies"): {"list"},
+    ("k8s.cni.cncf.io", "network-attachment-definitions"): {"list"},
     ("kubevirt.io", "virtualmachineinstances"): {"get", "list"},
     ("kubevirt.io", "virtualmachineinstancemigrations"): {"list", "watch", "create"},
 }

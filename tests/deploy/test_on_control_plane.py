@@ -150,7 +150,7 @@ def right_of(request: Request) -> Right:
     """What RBAC must grant for it."""
     url = urlsplit(request.path)
     match = re.fullmatch(
-        r"/apis?(?:/[a-z0-9.]+)?/v1(?:alpha1)?(?:/namespaces/[^/]+)?/(?P<resource>[a-z]+)(?P<name>/[^/]+)?",
+        r"/apis?(?:/[a-z0-9.]+)?/v1(?:alpha1)?(?:/namespaces/[^/]+)?/(?P<resource>[a-z-]+)(?P<name>/[^/]+)?",
         url.path,
     )
     assert match, request.path

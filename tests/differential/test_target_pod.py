@@ -5,13 +5,13 @@ target pod must be the one foretold, or easier to place than that; where it is, 
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
 
 import pytest
+from msgspec.structs import replace
 
 from rebalancer.cluster.dump import Dump, Place
-from rebalancer.model.keys import HOSTNAME
 from rebalancer.model.objects import Pod, Requirement
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.scheduling.target_pod import target_pod
@@ -22,169 +22,21 @@ from tests.controlplane.kubevirt import NAMESPACE as KUBEVIRT_NAMESPACE
 from tests.controlplane.reset import reset
 from tests.controlplane.scenario import add_nodes, start_vmis
 from tests.controlplane.waiting import wait_for
+from tests.differential.networks import NETWORKS, add_networks, change_network
+from tests.differential.target_pod_cases import (
+    CHANGED_SETTINGS,
+    CLAIMS,
+    DEFINITIONS,
+    EASIER,
+    LABELS,
+    VMS,
+    Vm,
+)
 
 KUBEVIRT = path_of("kubevirts", KUBEVIRT_NAMESPACE, "kubevirt")
 VMIS = path_of("virtualmachineinstances", "default")
 MIGRATIONS = path_of("virtualmachineinstancemigrations", "default")
 MANY_AT_ONCE = {"parallelMigrationsPerCluster": 100, "parallelOutboundMigrationsPerNode": 100}
-LABELS = dict.fromkeys(
-    (
-        "kubevirt.io/cpumanager",
-        "cpu-model.node.kubevirt.io/Haswell",
-        "cpu-feature.node.kubevirt.io/vmx",
-        "cpu-feature.node.kubevirt.io/xsaves",
-        "host-model-required-features.node.kubevirt.io/xsaves",
-        "machine-type.node.kubevirt.io/pc-q35-9.2",
-        "hyperv.node.kubevirt.io/vpindex",
-        "hyperv.node.kubevirt.io/synic",
-        "kubevirt.io/realtime",
-        "pool",
-    ),
-    "true",
-)
-
-
-def cpu(**fields: object) -> Object:
-    return {"cpu": {"cores": 1, "sockets": 1, "threads": 1, "model": "host-model", **fields}}
-
-
-def resources(requests: Object | None = None, limits: Object | None = None, **rest: object) -> Any:
-    return {"resources": {"requests": requests or {}, "limits": limits or {}, **rest}}
-
-
-def apart(label: str) -> Object:
-    term = {"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": {"group": label}}}
-    return {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
-
-
-def require(key: str, operator: str, *values: str) -> Object:
-    expression = {"key": key, "operator": operator, **({"values": list(values)} if values else {})}
-    terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
-    return {"requiredDuringSchedulingIgnoredDuringExecution": terms}
-
-
-class Vm(NamedTuple):
-    """What is particular about one VM: parts of its domain, and other fields of its spec."""
-
-    domain: Mapping[str, Any] = {}
-    spec: Mapping[str, Any] = {}
-    annotations: Mapping[str, str] = {}
-    machine: str = ""
-    """As virt-handler notes it in the status."""
-    changed_spec: Mapping[str, Any] = {}
-    """A merge patch of the spec before the third move."""
-
-
-PROBE = {"exec": {"command": ["true"]}, "initialDelaySeconds": 5}
-NIC = {"interfaces": [{"name": "default", "masquerade": {}, "model": "virtio"}]}
-VMS = {
-    "plain": Vm(),
-    "guest-alone": Vm(resources()),
-    "request-above-guest": Vm(resources({"memory": "1536Mi", "cpu": "250m"})),
-    "limit-alone": Vm(resources(limits={"memory": "2Gi"})),
-    "guaranteed": Vm(
-        resources({"memory": "1Gi", "cpu": "2"}, {"memory": "1Gi", "cpu": "2"})
-        | cpu(cores=2, threads=2)
-    ),
-    "overcommitted-overhead": Vm(resources({"memory": "1Gi"}, overcommitGuestOverhead=True)),
-    "ephemeral-storage": Vm(resources({"memory": "1Gi", "ephemeral-storage": "2Gi"})),
-    "three-vcpus": Vm(cpu(cores=3)),
-    "dedicated-cpus": Vm(cpu(cores=2, dedicatedCpuPlacement=True)),
-    "dedicated-and-emulator-thread": Vm(
-        cpu(cores=2, dedicatedCpuPlacement=True, isolateEmulatorThread=True),
-        annotations={"alpha.kubevirt.io/EmulatorThreadCompleteToEvenParity": ""},
-    ),
-    "io-threads": Vm(
-        {"ioThreadsPolicy": "supplementalPool", "ioThreads": {"supplementalPoolThreadCount": 4}}
-    ),
-    "huge-pages": Vm({"memory": {"guest": "1Gi", "hugepages": {"pageSize": "2Mi"}}}),
-    "huge-pages-below-request": Vm(
-        {"memory": {"guest": "512Mi", "hugepages": {"pageSize": "2Mi"}}}
-        | resources({"memory": "1Gi"})
-    ),
-    "no-graphics-but-tpm": Vm({"devices": {"autoattachGraphicsDevice": False, "tpm": {}}}),
-    "probes": Vm(spec={"livenessProbe": PROBE, "readinessProbe": PROBE}),
-    "reserved-overhead": Vm(
-        {"memory": {"guest": "1Gi", "reservedOverhead": {"addedOverhead": "123Mi"}}}
-    ),
-    "network": Vm({"devices": NIC}, {"networks": [{"name": "default", "pod": {}}]}),
-    "own-console": Vm({"devices": {"logSerialConsole": True}}),
-    "no-console": Vm({"devices": {"logSerialConsole": False}}),
-    "named-cpu-model": Vm(
-        cpu(
-            model="Haswell",
-            features=[
-                {"name": "vmx", "policy": "require"},
-                {"name": "mpx", "policy": "forbid"},
-            ],
-        )
-    ),
-    "realtime": Vm(cpu(cores=2, dedicatedCpuPlacement=True, realtime={})),
-    "machine-type-told": Vm(machine="pc-q35-9.2"),
-    "hyper-v": Vm({"features": {"hyperv": {"vpindex": {"enabled": True}, "synic": {}}}}),
-    "selector-and-tolerations": Vm(
-        spec={
-            "nodeSelector": {"pool": "true"},
-            "tolerations": [{"key": "drain", "operator": "Exists", "effect": "NoSchedule"}],
-        }
-    ),
-    "affinity": Vm(
-        spec={
-            "affinity": {
-                "nodeAffinity": require("pool", "In", "true"),
-                "podAntiAffinity": apart("nobody"),
-            }
-        }
-    ),
-    "no-architecture": Vm(spec={"architecture": ""}),
-    "memory-plugged-in": Vm(
-        changed_spec={
-            "domain": {
-                "memory": {"guest": "3Gi"},
-                "resources": {"requests": {"memory": "3Gi"}},
-            }
-        }
-    ),
-    "memory-unplugged": Vm(
-        changed_spec={
-            "domain": {
-                "memory": {"guest": "512Mi"},
-                "resources": {"requests": {"memory": "512Mi"}},
-            }
-        }
-    ),
-    "vcpus-plugged-in": Vm(changed_spec={"domain": {"cpu": {"sockets": 5}}}),
-    "affinity-changed": Vm(
-        spec={"affinity": {"nodeAffinity": require("pool", "In", "true", "other")}},
-        changed_spec={"affinity": {"nodeAffinity": require("pool", "Exists")}},
-    ),
-    "tolerations-changed": Vm(
-        spec={"tolerations": [{"key": "drain", "operator": "Exists"}]},
-        changed_spec={"tolerations": [{"key": "other", "operator": "Exists"}]},
-    ),
-}
-CHANGED_SETTINGS = {
-    "additionalGuestMemoryOverheadRatio": "1.5",
-    "virtualMachineOptions": None,
-    "developerConfiguration": {
-        "cpuAllocationRatio": 4,
-        "memoryOvercommit": 80,
-        "nodeSelectors": {"pool": "true"},
-        "featureGates": ["HypervStrictCheck"],
-    },
-}
-"""For the third move; before, consoles are not logged, so the log comes as well."""
-
-EASIER = {
-    ("hyper-v", "changed settings"): "a feature whose `enabled` is absent counts as enabled, which"
-    " virt-api would have put in",
-    ("no-architecture", "first move"): "the target must be of the source's architecture",
-    ("no-architecture", "second move"): "likewise",
-    ("no-architecture", "changed settings"): "likewise",
-    ("memory-unplugged", "changed settings"): "the target is never taken to be smaller",
-    ("affinity-changed", "changed settings"): "the affinity of before must hold as well",
-}
-"""Where the real target pod is easier to place than the one foretold."""
 
 
 @pytest.fixture(scope="module")
@@ -194,6 +46,10 @@ def moved(control_plane: ControlPlane) -> Iterator[Mapping[tuple[str, str], tupl
     with control_plane.api() as api:
         configure(api, {"virtualMachineOptions": {"disableSerialConsoleLog": {}}})
         add_nodes(api, [rich_node(f"n{number}") for number in (1, 2, 3)])
+        for name in CLAIMS:
+            add_claim(api, name)
+        api.create(path_of("namespaces"), {"metadata": {"name": "infra"}})
+        add_networks(api, DEFINITIONS)
         start_vmis(api, {"n1": [manifest(name, vm) for name, vm in VMS.items()]})
         for name, vm in VMS.items():
             if vm.machine:
@@ -202,6 +58,7 @@ def moved(control_plane: ControlPlane) -> Iterator[Mapping[tuple[str, str], tupl
         for occasion in ("first move", "second move", "changed settings"):
             if occasion == "changed settings":
                 configure(api, CHANGED_SETTINGS)
+                change_network(api, "default", "changing", "vendor/red")
                 for name, vm in VMS.items():
                     api.patch(f"{VMIS}/{name}", {"spec": vm.changed_spec})
             for name, pair in migrate_all(api, occasion).items():
@@ -234,7 +91,7 @@ def harder_to_place(pod: Pod, other: Pod) -> Sequence[str]:
         *(f"anti-affinity {t}" for t in set(pod.pod_anti_affinity) - set(other.pod_anti_affinity)),
         *(f"does not tolerate {t}" for t in set(other.tolerations) - set(pod.tolerations)),
         *(f"node affinity {e}" for e in required_of_nodes(pod) - required_of_nodes(other)),
-        *([f"claims {pod.claim_names}"] if pod.claim_names != other.claim_names else []),
+        *(f"claims {c}" for c in set(pod.claim_names) - set(other.claim_names)),
         *(f"has {what}" for what in set(pod.unmodelled) - set(other.unmodelled)),
     ]
 
@@ -248,7 +105,8 @@ def required_of_nodes(pod: Pod) -> set[Requirement]:
 
 def rich_node(name: str) -> Object:
     node = builders.node(name, memory="128Gi", cpu="64", labels=LABELS)
-    room = {**node["status"]["allocatable"], "hugepages-2Mi": "16Gi"}
+    devices = dict.fromkeys(("vendor/blue", "vendor/red", "devices.kubevirt.io/sev"), "100")
+    room = {**node["status"]["allocatable"], "hugepages-2Mi": "16Gi", **devices}
     node["status"] = {"allocatable": room, "capacity": room}
     return node
 
@@ -257,6 +115,29 @@ def manifest(name: str, vm: Vm) -> Object:
     made = builders.vmi(name, annotations=vm.annotations, **vm.spec)
     made["spec"]["domain"] |= vm.domain
     return made
+
+
+def add_claim(api: Api, name: str) -> None:
+    """A claim that is bound to a volume of its own."""
+    common = {"accessModes": ["ReadWriteMany"], "storageClassName": ""}
+    volume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name},
+        "spec": {**common, "capacity": {"storage": "1Gi"}, "nfs": {"server": "nfs", "path": "/"}},
+    }
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            **common,
+            "volumeName": name,
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
+    api.create(path_of("persistentvolumes"), volume)
+    api.create(path_of("persistentvolumeclaims", "default"), claim)
 
 
 def configure(api: Api, configuration: Object) -> None:
@@ -288,11 +169,40 @@ def migrate_all(api: Api, occasion: str) -> dict[str, tuple[Pod, Pod]]:
         "source pods to be gone",
     )
     real = {vmi.name: after.pod_of_vmi(vmi) for vmi in after.vmis}
-    return {name: (foretold[name], pod) for name, pod in real.items() if pod is not None}
+    return {
+        name: (foretold[name], with_attachments(pod, after))
+        for name, pod in real.items()
+        if pod is not None
+    }
+
+
+def with_attachments(launcher: Pod, seen: Snapshot) -> Pod:
+    """The launcher pod, and what the pods that bring volumes to it need at its side."""
+    pods = (launcher, *(pod for pod in seen.pods if pod.attached_to == launcher.uid))
+    requests = Counter[str]()
+    for pod in pods:
+        requests.update(pod.requests)
+    claims = tuple(claim for pod in pods for claim in pod.claim_names)
+    return replace(launcher, requests=dict(requests), claim_names=claims)
 
 
 def snapshot(api: Api) -> Snapshot:
     dump = Dump()
-    for plural in ("nodes", "pods", "virtualmachineinstances", "kubevirts", "namespaces"):
+    for plural in (
+        *("nodes", "pods", "virtualmachineinstances", "kubevirts", "namespaces"),
+        NETWORKS,
+    ):
         dump.add(json.dumps(api.get(path_of(plural))).encode(), Place(plural))
-    return dump.snapshot("the cluster")
+    seen = dump.snapshot("the cluster")
+    return replace(seen, pods=without_replaced(seen.pods))
+
+
+def without_replaced(pods: Sequence[Pod]) -> tuple[Pod, ...]:
+    """With one attachment pod per launcher, the newest.
+
+    virt-controller tells attachment pods that are up to date by their number of volumes, a service
+    account's token among them. Here pods have none, so it replaces them again and again.
+    """
+    by_age = sorted(pods, key=lambda pod: str(pod.created_at))
+    newest = {pod.attached_to: pod for pod in by_age if pod.attached_to}
+    return tuple(pod for pod in pods if newest.get(pod.attached_to or "", pod) is pod)

@@ -1,6 +1,6 @@
 """Problems of evening out load: builders, and what any plan for them must keep to."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 import numpy as np
@@ -108,3 +108,23 @@ def check_plan(problem: SpreadProblem, moves: Moves) -> None:
             if steps[waited].source == step.target:
                 room += steps[waited].release
         assert problem.fits(problem.mover_request[step.mover], room)
+
+
+def every_plan(problem: SpreadProblem) -> Iterator[Moves]:
+    """A plan for each way to place the movers that some order of moves, one each, leads to."""
+    plans: list[Moves] = [()]
+    seen = {frozenset[tuple[int, int]]()}
+    while plans:
+        moves = plans.pop()
+        yield moves
+        if len(moves) == problem.max_moves:
+            continue
+        state = problem.after(moves)
+        for mover in set(range(problem.mover_count)) - {mover for mover, _ in moves}:
+            homes = state.homes(mover, state.headroom) & problem.counts
+            homes &= problem.counts[problem.mover_node[mover]]
+            for target in map(int, np.flatnonzero(homes)):
+                placed = frozenset((*moves, (mover, target)))
+                if placed not in seen:
+                    seen.add(placed)
+                    plans.append((*moves, (mover, target)))

@@ -1,15 +1,18 @@
 """Strategies that stand in for installed ones."""
 
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
 from rebalancer.policy.model import Mode, Section
+from rebalancer.policy.root import RebalancerPolicy
 
 
 class StrategyStub(NamedTuple):
     settings_type: type[Section]
     default_mode: Mode = Mode.OFF
+    contradictions: Callable[[Any, RebalancerPolicy], Sequence[str]] = lambda _settings, _policy: ()
 
 
 class FitPendingVMsSettings(Section):

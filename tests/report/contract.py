@@ -25,7 +25,14 @@ class Reason(Strict):
 
 
 Verdict = Literal[
-    "planned", "fits", "waiting", "not-about-room", "not-worth-it", "impossible", "unproven"
+    "planned",
+    "fits",
+    "met",
+    "waiting",
+    "not-about-room",
+    "not-worth-it",
+    "impossible",
+    "unproven",
 ]
 
 
@@ -33,13 +40,21 @@ class Goal(Strict):
     strategy: str
     subject: Subject
     verdict: Literal[
-        "planned", "fits", "waiting", "not-about-room", "not-worth-it", "impossible", "unproven"
+        "planned",
+        "fits",
+        "met",
+        "waiting",
+        "not-about-room",
+        "not-worth-it",
+        "impossible",
+        "unproven",
     ]
     node: str
     cost: float | None
     bound: float | None
     proven: bool
     moves: list[str]
+    figures: dict[str, float]
     reasons: list[Reason]
 
 

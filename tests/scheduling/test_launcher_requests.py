@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalancer.model.objects import LauncherConfiguration, LauncherSpec
+from rebalancer.model.objects import Amounts, LauncherConfiguration, LauncherSpec
 from rebalancer.scheduling.launcher_requests import compute_requests, target_requests
 from tests.builders import amounts, pod
 
@@ -57,13 +57,30 @@ def test_guest_memory_in_huge_pages_is_asked_for_as_pages() -> None:
 
 
 def test_what_a_network_or_a_device_asks_for_is_asked_for_again() -> None:
-    """virt-controller takes it from the NetworkAttachmentDefinition, and the first pod has it."""
     network = {"intel.com/sriov_netdevice": "2"}
     compute = amounts({"memory": "1Gi", "cpu": "100m", **network})
     source = pod(
         "a", on="n1", memory="1Gi", resources=network, launcher_containers={"compute": compute}
     )
-    assert target_requests(source, PLAIN, DEFAULTS)["intel.com/sriov_netdevice"] == 2
+    assert target_requests(source, PLAIN, DEFAULTS, {})["intel.com/sriov_netdevice"] == 2
+
+
+@pytest.mark.parametrize(
+    ("now", "asked"), [({"vendor/nic": 3}, 4), ({"vendor/nic": 1}, 2), ({"vendor/other": 1}, 2)]
+)
+def test_what_networks_ask_for_now_counts_where_it_is_more(now: Amounts, asked: int) -> None:
+    """The source pod has two such devices, one of them in a container beside the VM's own."""
+    compute = amounts({"memory": "1Gi", "cpu": "100m", "vendor/nic": "1"})
+    source = pod(
+        "a",
+        on="n1",
+        memory="1Gi",
+        resources={"vendor/nic": "2"},
+        launcher_containers={"compute": compute},
+    )
+    target = target_requests(source, PLAIN, DEFAULTS, now)
+    assert target["vendor/nic"] == asked
+    assert target.items() >= {**now, "vendor/nic": asked}.items()
 
 
 @given(SPECS, st.integers(1, 64 * 1024), st.booleans())
@@ -73,5 +90,5 @@ def test_a_second_pod_never_asks_for_less_than_the_first_gives_back(
     memory = f"{memory_mib}Mi"
     containers = {"compute": amounts({"memory": memory, "cpu": "100m"})} if knows_compute else {}
     source = pod("a", on="n1", memory=memory, cpu="100m", launcher_containers=containers)
-    asked = target_requests(source, spec, DEFAULTS)
+    asked = target_requests(source, spec, DEFAULTS, {})
     assert all(asked[resource] >= amount for resource, amount in source.requests.items())

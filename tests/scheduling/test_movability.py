@@ -6,7 +6,13 @@ from typing import Any
 import pytest
 
 from rebalancer.model.keys import EVICTION_IN_PROGRESS, OPT_OUT, PREFER_NO_EVICTION
-from rebalancer.model.objects import Condition, MigrationState, VirtualMachineInstance
+from rebalancer.model.objects import (
+    Condition,
+    LauncherSpec,
+    MigrationState,
+    NetworkAttachmentDefinition,
+    VirtualMachineInstance,
+)
 from rebalancer.model.plan import Refusal
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.scheduling.movability import refusal
@@ -158,6 +164,22 @@ def test_a_vm_without_a_host_model_on_its_node_cannot_be_given_a_target() -> Non
         type(plain)(name="n1", allocatable=plain.allocatable, labels=bare), vm("a", on="n1")
     )
     assert refused(snapshot) == "no-host-model"
+
+
+@pytest.mark.parametrize(
+    ("definitions", "missing", "code"),
+    [
+        ((NetworkAttachmentDefinition("infra", "blue"),), (), ""),
+        ((NetworkAttachmentDefinition("default", "blue"),), (), "network-gone"),
+        ((), ("NetworkAttachmentDefinition",), ""),
+    ],
+)
+def test_a_vm_whose_network_is_known_to_be_gone_cannot_be_given_a_target(
+    definitions: tuple[NetworkAttachmentDefinition, ...], missing: tuple[str, ...], code: str
+) -> None:
+    attached = LauncherSpec(networks=(key("blue", "infra"),))
+    vmi = vm("a", on="n1", vmi={"launcher": attached})
+    assert refused(cluster(node("n1"), vmi, definitions, missing=missing)) == code
 
 
 def test_every_vmi_without_a_launcher_is_refused_and_never_a_crash() -> None:

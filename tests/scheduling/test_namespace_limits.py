@@ -7,6 +7,7 @@ import pytest
 from rebalancer.model.keys import AUTO_MEMORY_LIMITS_RATIO
 from rebalancer.model.objects import (
     Amounts,
+    LauncherSpec,
     LimitRange,
     LimitRangeItem,
     Namespace,
@@ -56,6 +57,17 @@ def test_attachment_pods_take_their_share_of_the_quota() -> None:
     assert problem(quota("pods", "3", "1"), attachment) == ""
     assert problem(quota("pods", "2", "1"), attachment) != ""
     assert problem(quota("memory", "9Gi", "5Gi"), attachment) != ""
+
+
+@pytest.mark.parametrize(("hard", "is_let_in"), [("4400M", True), ("4370M", False)])
+def test_the_limit_of_an_attachment_pod_counts_even_before_there_is_one(
+    hard: str, is_let_in: bool
+) -> None:
+    """4Gi are 4295M, and the attachment pod has a limit of 80M."""
+    plugged_in = {"launcher": LauncherSpec(hotplugged_claims=("c",))}
+    counted = quota("limits.memory", hard, "0")
+    limits = amounts({"memory": "4Gi"})
+    assert (problem(counted, vmi=plugged_in, limits=limits) == "") == is_let_in
 
 
 @pytest.mark.parametrize(

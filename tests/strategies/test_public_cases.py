@@ -13,12 +13,15 @@ from rebalancer.model.objects import (
     Condition,
     LabelSelector,
     Node,
+    NodeSelectorTerm,
+    PersistentVolume,
+    PersistentVolumeClaim,
     PodAffinityTerm,
     Requirement,
 )
 from rebalancer.model.plan import Verdict
 from rebalancer.model.snapshot import Snapshot
-from tests.builders import NOW, Launched, cluster, migration, node, pending_vm, pod, vm
+from tests.builders import NOW, Launched, Thing, cluster, migration, node, pending_vm, pod, vm
 from tests.strategies.decisions import Case, assert_decided, plan_for
 
 
@@ -104,7 +107,7 @@ def kvm_slots_all_taken() -> Snapshot:
     )
 
 
-def ssd_node(*others: Launched) -> Snapshot:
+def ssd_node(*others: Thing) -> Snapshot:
     return cluster(
         node("n1", memory="32Gi", labels={"disktype": "ssd"}),
         node("n2", memory="32Gi"),
@@ -118,7 +121,24 @@ def ssd_node(*others: Launched) -> Snapshot:
     )
 
 
+def alone_on_ssd_node(only: Launched) -> Snapshot:
+    """As `ssd_node`, where that VM is the one in the way."""
+    return cluster(
+        node("n1", memory="8Gi", labels={"disktype": "ssd"}),
+        node("n2", memory="32Gi"),
+        only,
+        pending_vm("p", "8Gi", node_selector={"disktype": "ssd"}),
+    )
+
+
 PINNED = vm("p0", on="n1", memory="6Gi", node_selector={"kubernetes.io/hostname": "n1"})
+ONLY_N1 = (NodeSelectorTerm((Requirement("kubernetes.io/hostname", "In", ("n1",)),)),)
+BOUND_BY_AFFINITY = vm("p0", on="n1", memory="6Gi", node_affinity=ONLY_N1)
+BOUND_BY_VOLUME = (
+    PersistentVolumeClaim("default", "disk", volume_name="local"),
+    PersistentVolume("local", node_affinity=ONLY_N1),
+    vm("p0", on="n1", memory="6Gi", claim_names=("disk",)),
+)
 READ_WRITE_ONCE = vm(
     "rwo",
     on="n1",
@@ -222,12 +242,12 @@ def old_failures_only() -> Snapshot:
     )
 
 
-def one_big_or_two_small() -> Snapshot:
-    """Need 16Gi on n1, 4Gi free: the two small ones are two moves but a quarter of the bytes."""
+def one_big_or_two_small(big_gib: int = 64) -> Snapshot:
+    """Need 16Gi on n1, 4Gi free: the two small ones are two moves and 16Gi."""
     return cluster(
-        node("n1", memory="84Gi", labels={"zone": "a"}),
+        node("n1", memory=f"{20 + big_gib}Gi", labels={"zone": "a"}),
         node("n2", memory="70Gi"),
-        vm("big", on="n1", memory="64Gi"),
+        vm("big", on="n1", memory=f"{big_gib}Gi"),
         vm("s1", on="n1", memory="8Gi"),
         vm("s2", on="n1", memory="8Gi"),
         pending_vm("p", "16Gi", node_selector={"zone": "a"}),
@@ -263,10 +283,24 @@ CASES = {
     "R06 kubevirt/kubevirt#5565 pinned to its node": Case(
         lambda: ssd_node(PINNED), {"p": Verdict.PLANNED}, "q->n2"
     ),
+    "R06 harvester/harvester#6509 by its affinity": Case(
+        lambda: ssd_node(BOUND_BY_AFFINITY), {"p": Verdict.PLANNED}, "q->n2"
+    ),
+    "R06 by a volume": Case(lambda: ssd_node(*BOUND_BY_VOLUME), {"p": Verdict.PLANNED}, "q->n2"),
     "R08 kubevirt/kubevirt#12801 not migratable storage": Case(
         lambda: ssd_node(READ_WRITE_ONCE, JUST_STARTED),
         {"p": Verdict.PLANNED},
         "q->n2",
+    ),
+    "R08 kubevirt/kubevirt#11737 a disk of its node": Case(
+        lambda: alone_on_ssd_node(READ_WRITE_ONCE),
+        {"p": Verdict.IMPOSSIBLE},
+        says=("rwo: KubeVirt cannot live-migrate it (DisksNotLiveMigratable",),
+    ),
+    "R08 not said yet": Case(
+        lambda: alone_on_ssd_node(JUST_STARTED),
+        {"p": Verdict.IMPOSSIBLE},
+        says=("new: KubeVirt has not said yet",),
     ),
     "R08 openshift/openshift-docs#98815 opted out": Case(
         lambda: ssd_node(OPTED_OUT), {"p": Verdict.PLANNED}, "q->n2"
@@ -292,6 +326,9 @@ CASES = {
     "R16 failures of long ago": Case(old_failures_only, {"p": Verdict.PLANNED}, "a->n2"),
     "R25 kubevirt/kubevirt#12848 bytes count, not moves": Case(
         one_big_or_two_small, {"p": Verdict.PLANNED}, "s1->n2 s2->n2"
+    ),
+    "R25 kubevirt/kubevirt#14367 of as many bytes the fewer moves": Case(
+        lambda: one_big_or_two_small(16), {"p": Verdict.PLANNED}, "big->n2"
     ),
 }
 

@@ -92,18 +92,26 @@ def host_device(resource: str, *, live_migratable: Launched) -> Snapshot:
     )
 
 
-def slots() -> Snapshot:
-    """v asks for ephemeral storage as well; n2 to n4 each lack one thing, n5 nothing."""
+DISK_FULL: tuple[Thing, ...] = (
+    node("n2", memory="32Gi", resources={"ephemeral-storage": "33812468066"}),
+    pod("disk", on="n2", memory="1Gi", resources={"ephemeral-storage": "15G"}),
+)
+PODS_FULL: tuple[Thing, ...] = (
+    node("n3", memory="32Gi", pods="20"),
+    *(pod(f"small-{i}", on="n3") for i in range(20)),
+)
+KVM_FULL: tuple[Thing, ...] = (
+    node("n4", memory="32Gi", pods="250", resources={"devices.kubevirt.io/kvm": "110"}),
+    pod("devices", on="n4", resources={"devices.kubevirt.io/kvm": "110"}),
+)
+
+
+def slots(*others: Thing) -> Snapshot:
+    """v asks for ephemeral storage as well, and must make way for p."""
     return cluster(
         node("n1", memory="8Gi"),
-        node("n2", memory="32Gi", resources={"ephemeral-storage": "33812468066"}),
-        node("n3", memory="32Gi", pods="20"),
-        node("n4", memory="32Gi", pods="250", resources={"devices.kubevirt.io/kvm": "110"}),
-        node("n5", memory="6Gi"),
+        *others,
         vm("v", on="n1", memory="4Gi", resources={"ephemeral-storage": "21474886480"}),
-        pod("disk", on="n2", memory="1Gi", resources={"ephemeral-storage": "15G"}),
-        *(pod(f"small-{i}", on="n3") for i in range(20)),
-        pod("devices", on="n4", resources={"devices.kubevirt.io/kvm": "110"}),
         pending_vm("p", "7Gi", node_selector={"kubernetes.io/hostname": "n1"}),
     )
 
@@ -172,7 +180,20 @@ CASES = {
         IMPOSSIBLE,
         says=(f"{VGPU}: needs 2 (2), headroom 0 of 0",),
     ),
-    "R22 deckhouse/virtualization#2549 every slot counts": Case(slots, PLANNED, "v->n5"),
+    "R22 deckhouse/virtualization#2549 every slot counts": Case(
+        lambda: slots(*DISK_FULL, *PODS_FULL, *KVM_FULL, node("n5", memory="6Gi")),
+        PLANNED,
+        "v->n5",
+    ),
+    "R22 cozystack/cozystack#2317 no disk space": Case(
+        lambda: slots(*DISK_FULL), IMPOSSIBLE, says=("ephemeral-storage: needs 21474886480",)
+    ),
+    "R22 kubevirt/kubevirt#6082 no slot for a pod": Case(
+        lambda: slots(*PODS_FULL), IMPOSSIBLE, says=("pods: needs 1",)
+    ),
+    "R22 kubevirt/kubevirt#997 no slot of a device": Case(
+        lambda: slots(*KVM_FULL), IMPOSSIBLE, says=("devices.kubevirt.io/kvm: needs 1",)
+    ),
     "R39 openshift/enhancements#1760 a soft taint is a cost": Case(
         lambda: soft_taint(other="6Gi"), PLANNED, "a->n3"
     ),

@@ -151,7 +151,7 @@ class MigrationController:
                 self._world.put_pod(replace(pod, phase="Succeeded"))
         state = MigrationState(migration_uid=migration.uid, is_completed=True)
         self._world.put_vmi(replace(vmi, node_name=target.node_name, migration_state=state))
-        self._enter(migration, "Succeeded")
+        self._enter(replace(migration, source_node_name=vmi.node_name or ""), "Succeeded")
 
     def _fail(self, migration: Migration, reason: str = "") -> None:
         self._stalled.discard(migration.uid)

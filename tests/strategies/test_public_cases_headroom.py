@@ -1,0 +1,267 @@
+"""Public reports about evening out load, and about not making things worse.
+
+A case is named after its place in our list and the report that it comes from.
+"""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from rebalancer.model import keys
+from rebalancer.model.plan import Plan, Verdict
+from rebalancer.model.snapshot import Snapshot
+from rebalancer.planner import make_plan
+from rebalancer.planning.context import PlanningContext
+from rebalancer.scheduling.state import ClusterState
+from rebalancer_strategies.spread_headroom import STRATEGY
+from tests.builders import NOW, Launched, Thing, cluster, migration, node, pod, vm
+from tests.strategies.decisions import automatic
+
+ONLY_BALANCE = {"headroom": {"failureDomain": "None"}}
+ONLY_HEADROOM = {"balance": {"by": "None"}}
+
+
+def spread_plan(snapshot: Snapshot, **settings: object) -> Plan:
+    return make_plan(snapshot, [automatic(STRATEGY, **settings)], PlanningContext())
+
+
+def balanced(snapshot: Snapshot, **settings: object) -> Plan:
+    """By requested memory, above half, with whatever gain."""
+    balance = {"resources": ["memory"], "onlyAbove": 0.5, **settings}
+    return spread_plan(snapshot, **ONLY_BALANCE, balance=balance)
+
+
+def filled(name: str, gib: int, *, size: int = 8, of: int = 100) -> tuple[Thing, ...]:
+    """A node of so many GiB with VMs of one size, and a pod that is no VM for the rest."""
+    vms = [vm(f"{name}-{i}", on=name, memory=f"{size}Gi") for i in range(gib // size)]
+    rest = gib % size
+    others = [pod(f"rest-{name}", on=name, memory=f"{rest}Gi")] if rest else []
+    return (node(name, memory=f"{of}Gi", cpu="64"), *vms, *others)
+
+
+def test_r35_proxlb_128_small_differences_move_nothing() -> None:
+    plan = balanced(cluster(filled("n1", 74), filled("n2", 72), filled("n3", 70)))
+    assert not plan.moves
+    assert plan.goals[0].verdict is Verdict.MET
+
+
+@pytest.mark.parametrize(
+    "loads",
+    [(74, 70, 10), (82, 62, 40), (79, 62, 20), (96, 8, 8)],
+    ids=["ProxLB#128", "ProxLB#390", "ProxLB#378", "descheduler#424-nearly-empty-ones"],
+)
+def test_r35_a_second_round_on_the_first_ones_result_does_nothing(loads: tuple[int, ...]) -> None:
+    things = [filled(f"n{i}", gib) for i, gib in enumerate(loads, start=1)]
+    snapshot = cluster(*things)
+    for _ in range(10):
+        plan = balanced(snapshot, maxMoves=50)
+        if not plan.moves:
+            break
+        snapshot = moved(snapshot, plan)
+    again = balanced(snapshot, maxMoves=50)
+    assert not again.moves
+    first = balanced(cluster(*things), maxMoves=50)
+    assert first.moves
+    assert not balanced(moved(cluster(*things), first), maxMoves=50).moves
+
+
+def moved(snapshot: Snapshot, plan: Plan) -> Snapshot:
+    from rebalancer.planning.carried_out import carried_out
+
+    return carried_out(snapshot, plan.moves)
+
+
+def test_r36_proxlb_378_no_target_is_overfilled() -> None:
+    used = {"p1": 36, "p2": 30, "p3": 12, "p4": 46, "p5": 26}
+    snapshot = cluster(
+        *(node(name, memory="58750M") for name in used),
+        *(pod(f"fixed-{name}", on=name, memory=f"{gb}G") for name, gb in used.items()),
+        vm("big", on="p5", memory="24G"),
+    )
+    plan = balanced(snapshot)
+    assert {move.target for move in plan.moves} <= {"p3", "p2"}
+    after = ClusterState(moved(snapshot, plan))
+    assert (after.headroom("memory") >= 0).all()
+
+
+def by_requests(**requests: tuple[int, int]) -> Snapshot:
+    """harvester#10547: nodes of 48, 24 and 24 CPUs; VMs ask for a sixteenth of their cores."""
+    cpus = {"a": 48, "b": 24, "c": 24}
+    things: list[Thing] = []
+    for name, (cpu, memory) in requests.items():
+        things.append(node(name, memory="100Gi", cpu=str(cpus[name])))
+        millicores = cpus[name] * 10 * cpu // 4
+        things += [
+            vm(f"{name}{i}", on=name, memory=f"{memory * 256}Mi", cpu=f"{millicores}m")
+            for i in range(4)
+        ]
+    return cluster(*things)
+
+
+def test_r37_harvester_10547_requests_are_named_and_calm() -> None:
+    snapshot = by_requests(a=(26, 31), b=(31, 28), c=(34, 43))
+    plan = spread_plan(snapshot, **ONLY_BALANCE, balance={"onlyAbove": 0.5})
+    assert not plan.moves
+    assert [goal.subject.name for goal in plan.goals] == ["requests"]
+    assert "requested cpu or memory" in plan.goals[0].reasons[0].message
+
+
+def test_r37_descheduler_118_without_samples_nothing_is_evened_out() -> None:
+    snapshot = by_requests(a=(26, 31), b=(31, 28), c=(34, 43))
+    plan = spread_plan(snapshot, **ONLY_BALANCE, balance={"by": "MeasuredLoad"})
+    assert not plan.moves
+    assert [(goal.subject.name, goal.verdict) for goal in plan.goals] == [
+        ("measured load", Verdict.UNPROVEN)
+    ]
+
+
+def lopsided(*vms: Launched, **n2: Any) -> Snapshot:
+    return cluster(
+        node("n1", memory="32Gi"),
+        node("n2", memory="32Gi", **n2),
+        *vms,
+        pod("fixed", on="n1", memory="16Gi"),
+    )
+
+
+STAYS = {
+    "R34-kubevirt#9300-paused": vm("v", on="n1", memory="8Gi", vmi={"is_paused": True}),
+    "R38-openshift-docs#98815-prefers-no-eviction": vm(
+        "v", on="n1", memory="8Gi", vmi={"annotations": {keys.PREFER_NO_EVICTION: ""}}
+    ),
+    "R38-community#258-opted-out": vm(
+        "v", on="n1", memory="8Gi", vmi={"annotations": {keys.OPT_OUT: "true"}}
+    ),
+}
+
+
+@pytest.mark.parametrize("v", STAYS.values(), ids=STAYS.keys())
+def test_a_vm_that_is_to_stay_is_not_moved_for_balance(v: Launched) -> None:
+    assert balanced(lopsided(vm("v", on="n1", memory="8Gi"))).moves
+    assert not balanced(lopsided(v)).moves
+
+
+def test_r27_a_cordoned_node_is_no_target_for_balance() -> None:
+    assert not balanced(lopsided(vm("v", on="n1", memory="8Gi"), is_unschedulable=True)).moves
+
+
+def test_r35_a_vm_is_not_sent_back_where_it_just_was() -> None:
+    back = migration(
+        "m",
+        "v",
+        "Succeeded",
+        source_node_name="n2",
+        phase_times=(("Succeeded", NOW - timedelta(seconds=1800)),),
+    )
+    snapshot = cluster(
+        node("n1", memory="32Gi"),
+        node("n2", memory="32Gi"),
+        vm("v", on="n1", memory="8Gi"),
+        pod("fixed", on="n1", memory="16Gi"),
+        back,
+    )
+    assert not balanced(snapshot).moves
+    assert balanced(snapshot, noReturnSeconds=600).moves
+
+
+def two_and_one(*, s_on: str, big: str = "12Gi") -> Snapshot:
+    """If n1 is lost, its VM fits on n2 only once s is not there."""
+    return cluster(
+        node("n1", memory="16Gi"),
+        node("n2", memory="16Gi"),
+        node("n3", memory="8Gi"),
+        vm("big", on="n1", memory=big),
+        vm("s", on=s_on, memory="6Gi"),
+    )
+
+
+def test_r40_kubevirt_6682_what_a_loss_would_leave_down_gets_room() -> None:
+    plan = spread_plan(two_and_one(s_on="n2"), **ONLY_HEADROOM)
+    verdicts = {goal.subject.name: goal.verdict for goal in plan.goals}
+    assert verdicts["n1"] is Verdict.PLANNED
+    assert [(move.vmi.name, move.target) for move in plan.moves] == [("s", "n3")]
+    after = spread_plan(moved(two_and_one(s_on="n2"), plan), **ONLY_HEADROOM)
+    assert [(goal.subject.name, goal.verdict) for goal in after.goals] == [
+        ("any node", Verdict.MET)
+    ]
+
+
+def test_what_no_migration_can_mend_is_told_in_numbers() -> None:
+    full = cluster(
+        node("n1", memory="16Gi"),
+        node("n2", memory="16Gi"),
+        vm("big", on="n1", memory="12Gi"),
+        pod("fixed", on="n2", memory="8Gi"),
+    )
+    [_, loss] = spread_plan(full, **ONLY_HEADROOM).goals
+    assert loss.verdict is Verdict.IMPOSSIBLE
+    assert "if n1 is lost, 1 of 1 VMs have no place: default/big" in loss.reasons[0].message
+
+
+def sized(count: int, **size: object) -> dict[str, object]:
+    sizes = [{"name": "large", "memory": "10Gi", "count": count, **size}]
+    return {"headroom": {"failureDomain": "None", "sizes": sizes}, **ONLY_HEADROOM}
+
+
+def scattered() -> Snapshot:
+    return cluster(
+        *(node(f"n{i}", memory="16Gi") for i in range(1, 4)),
+        *(vm(f"v{i}", on=f"n{i}", memory="7Gi") for i in range(1, 4)),
+    )
+
+
+def test_a_size_that_fits_nowhere_gets_room_by_one_migration() -> None:
+    plan = spread_plan(scattered(), **sized(1))
+    [goal] = plan.goals
+    assert (goal.subject.name, goal.verdict, goal.proven) == ("large", Verdict.PLANNED, True)
+    assert len(plan.moves) == 1
+    [after] = spread_plan(moved(scattered(), plan), **sized(1)).goals
+    assert (after.verdict, after.figures["fits"]) == (Verdict.MET, 1.0)
+
+
+def test_a_size_of_which_more_are_asked_for_than_can_be_is_told() -> None:
+    [goal] = spread_plan(scattered(), **sized(3)).goals
+    assert goal.verdict in {Verdict.UNPROVEN, Verdict.IMPOSSIBLE}
+    assert "0 fit now; headroom.sizes asks for 3" in goal.reasons[0].message
+
+
+def test_balance_never_takes_the_headroom_of_a_size() -> None:
+    """Evening out would fill the hole that the size needs."""
+    things: tuple[Thing, ...] = (
+        node("n1", memory="32Gi"),
+        node("n2", memory="16Gi"),
+        *(vm(f"v{i}", on="n1", memory="7Gi") for i in range(4)),
+    )
+    balance = {"resources": ["memory"], "onlyAbove": 0.5}
+    sizes = [{"name": "large", "memory": "12Gi"}]
+    headroom = {"failureDomain": "None", "sizes": sizes}
+    assert spread_plan(cluster(*things), **ONLY_BALANCE, balance=balance).moves
+    assert not spread_plan(cluster(*things), headroom=headroom, balance=balance).moves
+
+
+def test_nothing_is_judged_while_vms_are_on_their_way() -> None:
+    from tests.builders import migrating
+
+    things = (*migrating(vm("m", on="n1", memory="1Gi"), to="n2"),)
+    snapshot = cluster(
+        node("n1", memory="32Gi"),
+        node("n2", memory="32Gi"),
+        vm("v", on="n1", memory="8Gi"),
+        pod("fixed", on="n1", memory="16Gi"),
+        things,
+    )
+    plan = balanced(snapshot)
+    assert not plan.moves
+    assert plan.goals[0].verdict is Verdict.WAITING
+
+
+def test_vms_that_can_run_on_one_node_only_are_counted_apart() -> None:
+    snapshot = cluster(
+        node("n1", memory="16Gi"),
+        node("n2", memory="16Gi"),
+        vm("tied", on="n1", memory="1Gi", node_selector={keys.HOSTNAME: "n1"}),
+    )
+    [goal] = spread_plan(snapshot, **ONLY_HEADROOM).goals
+    assert goal.verdict is Verdict.MET
+    assert "1 VMs could start again on no other node" in goal.reasons[-1].message
