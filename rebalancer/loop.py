@@ -65,6 +65,28 @@ def run_cycle(
         return result
 
 
+def run_cycles(
+    cluster: Cluster,
+    strategies: Sequence[ActiveStrategy],
+    context: PlanningContext,
+    listener: Listener,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> CycleResult:
+    """Cycles as long as goals are unmet and one has started as many migrations as it may.
+
+    The result is the last one's, with the outcomes of all. Raises: as `run_cycle`.
+    """
+    limit = context.execution.budget.max_per_cycle
+    outcomes: dict[Subject, GoalOutcome] = {}
+    while True:
+        result = run_cycle(cluster, strategies, context, listener, should_stop)
+        for outcome in result.outcomes:
+            outcomes[outcome.subject] = _joined(outcomes.get(outcome.subject), outcome)
+        started = sum(outcome.migrations for outcome in result.outcomes)
+        if started < limit or not result.unmet() or should_stop():
+            return replace(result, outcomes=tuple(outcomes.values()))
+
+
 def _objection_of(
     strategies: Sequence[ActiveStrategy],
 ) -> Callable[[Goal, Snapshot], str | None]:
@@ -149,13 +171,7 @@ class _Cycle:
     def _note(self, outcome: GoalOutcome) -> None:
         """A goal planned again keeps what earlier rounds have started and been refused for it."""
         self.avoided.update((refusal.vmi, refusal) for refusal in outcome.refused)
-        if earlier := self.outcomes.get(outcome.subject):
-            outcome = replace(
-                outcome,
-                migrations=earlier.migrations + outcome.migrations,
-                refused=earlier.refused + outcome.refused,
-            )
-        self.outcomes[outcome.subject] = outcome
+        self.outcomes[outcome.subject] = _joined(self.outcomes.get(outcome.subject), outcome)
 
     def _worth_another_round(self, plan: Plan, outcomes: Sequence[GoalOutcome]) -> bool:
         """After a surprise, to see what is left when moves are done, or when a goal that stood
@@ -170,6 +186,16 @@ class _Cycle:
 
     def _tell(self, code: str, subject: str, message: str) -> None:
         self.tools.listener(Event(self.tools.cluster.now(), code, subject, message))
+
+
+def _joined(earlier: GoalOutcome | None, outcome: GoalOutcome) -> GoalOutcome:
+    if earlier is None:
+        return outcome
+    return replace(
+        outcome,
+        migrations=earlier.migrations + outcome.migrations,
+        refused=earlier.refused + outcome.refused,
+    )
 
 
 def summary(plan: Plan) -> str:

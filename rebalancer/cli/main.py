@@ -7,9 +7,11 @@ import typer
 
 from rebalancer.cli import exit_codes
 from rebalancer.cli.demo import demo
+from rebalancer.cli.drain import drain
 from rebalancer.cli.explain import explain
 from rebalancer.cli.plan import plan
 from rebalancer.cli.policy import policy_app
+from rebalancer.cli.rolling import rolling
 from rebalancer.cli.run import run
 from rebalancer.cli.serve import serve
 from rebalancer.cli.terminal import console
@@ -28,6 +30,8 @@ app.command()(demo)
 app.command()(plan)
 app.command()(run)
 app.command()(serve)
+app.command()(drain)
+app.command()(rolling)
 app.command()(explain)
 app.add_typer(policy_app, name="policy")
 

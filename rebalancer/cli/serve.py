@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rebalancer.cli.cycle import stop_signals
 from rebalancer.cli.options import ContextOption, KubeconfigOption, PolicyOption
-from rebalancer.cli.run import stop_signals
 from rebalancer.cli.setup import load_setup, open_cluster, tracing
 from rebalancer.cli.terminal import console
 from rebalancer.errors import NotLeaderError, RebalancerError

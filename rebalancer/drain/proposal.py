@@ -34,6 +34,14 @@ class Drain(NamedTuple):
     """Why, in words."""
 
 
+_NAMES_VM = {"cannot-leave", "leaving"}
+
+
+def left_behind(goal: Goal) -> tuple[Reason, ...]:
+    """One for each VM that is still on the node once the goal's moves are done."""
+    return tuple(reason for reason in goal.reasons if reason.code in _NAMES_VM)
+
+
 def propose_drains(drains: Sequence[Drain], cluster: View) -> Iterator[Proposal]:
     """One proposal for each of the nodes, in their order; none sends a VM to another of them."""
     closed = {drain.node for drain in drains}

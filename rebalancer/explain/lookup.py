@@ -7,6 +7,9 @@ from rebalancer.errors import InputError
 from rebalancer.model.objects import Node, VirtualMachineInstance
 from rebalancer.model.snapshot import Snapshot
 
+_FEW = 10
+"""Names that an error lists in full."""
+
 
 def find_vmi(snapshot: Snapshot, name: str) -> VirtualMachineInstance:
     """The VMI called `namespace/name`, or `name` where only one namespace has one of that name.
@@ -27,14 +30,17 @@ def find_vmi(snapshot: Snapshot, name: str) -> VirtualMachineInstance:
 
 
 def find_node(snapshot: Snapshot, name: str) -> Node:
-    """Raises: InputError that says which name comes close."""
-    node = snapshot.node_by_name.get(name)
-    if node is None:
-        raise _unknown("Node", name, snapshot.node_by_name, len(snapshot.nodes))
-    return node
+    """Raises: InputError that says which name comes close, or which there are if they are few."""
+    nodes = snapshot.node_by_name
+    if name not in nodes:
+        raise _unknown("Node", name, nodes, len(nodes), nodes if len(nodes) <= _FEW else ())
+    return nodes[name]
 
 
-def _unknown(kind: str, name: str, known: Iterable[str], count: int) -> InputError:
+def _unknown(
+    kind: str, name: str, known: Iterable[str], count: int, listed: Iterable[str] = ()
+) -> InputError:
     close = get_close_matches(name, known, n=1)
-    hint = f"; did you mean {close[0]}?" if close else ""
+    names = ", ".join(listed)
+    hint = f"; did you mean {close[0]}?" if close else f": {names}" if names else ""
     return InputError(f"{kind} {name} is none of the {count} there are{hint}")

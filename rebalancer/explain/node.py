@@ -6,6 +6,7 @@ import numpy as np
 from msgspec import Struct
 
 from rebalancer.explain.vmi import launcher_of, without
+from rebalancer.model.keys import SCHEDULABLE
 from rebalancer.model.objects import Node, ObjectKey, VirtualMachineInstance
 from rebalancer.model.plan import Reason, Refusal
 from rebalancer.model.snapshot import Snapshot
@@ -15,8 +16,6 @@ from rebalancer.scheduling.feasibility import evaluate
 from rebalancer.scheduling.fit_error import grouped_reasons
 from rebalancer.scheduling.state import ClusterState
 from rebalancer.scheduling.target_pod import released_requests, target_pod
-
-_SCHEDULABLE = "kubevirt.io/schedulable"
 
 
 class NodeResource(Struct, frozen=True):
@@ -94,8 +93,8 @@ def _conditions(node: Node) -> Iterator[str]:
         yield "not ready"
     if node.is_unschedulable:
         yield "cordoned"
-    if node.labels.get(_SCHEDULABLE) != "true":
-        yield f"virt-handler is silent: no label {_SCHEDULABLE}=true"
+    if node.labels.get(SCHEDULABLE) != "true":
+        yield f"virt-handler is silent: no label {SCHEDULABLE}=true"
     for taint in node.taints:
         value = f"={taint.value}" if taint.value else ""
         yield f"taint {taint.key}{value}:{taint.effect}"

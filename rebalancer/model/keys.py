@@ -3,6 +3,15 @@
 HOSTNAME = "kubernetes.io/hostname"
 ARCHITECTURE = "kubernetes.io/arch"
 
+CONTROL_PLANE_TAINTS = {
+    "node-role.kubernetes.io/control-plane",
+    "node-role.kubernetes.io/master",
+}
+"""Keys of the taints that keep everything but the cluster's own pods off a node."""
+
+SCHEDULABLE = "kubevirt.io/schedulable"
+"""On a node: `true` while its virt-handler answers."""
+
 ZONE = "topology.kubernetes.io/zone"
 
 TOPOLOGY_LABELS = {

@@ -1,18 +1,17 @@
 """Judges a plan by replaying it; knows nothing of how plans are made and trusts none."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from rebalancer.model.objects import Amounts, Pod
 from rebalancer.model.plan import Goal, Move, Verdict
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.outlook import held_nodes
+from rebalancer.planning.replay import Step, carried_out, placed, replayed
 from rebalancer.planning.worst_timing import fullest
 from rebalancer.scheduling.feasibility import evaluate
 from rebalancer.scheduling.state import ClusterState
-from rebalancer.scheduling.target_pod import off_its_launchers, released_requests, target_pod
+from rebalancer.scheduling.target_pod import off_its_launchers
 
 
 def violations(snapshot: Snapshot, goals: Sequence[Goal], moves: Sequence[Move]) -> list[str]:
@@ -27,23 +26,13 @@ def violations(snapshot: Snapshot, goals: Sequence[Goal], moves: Sequence[Move])
     if broken:
         return broken
     ancestors = _ancestors(moves)
-    replay = list(_replayed(snapshot, moves))
+    replay = list(replayed(snapshot, moves))
     broken += _overfilled(snapshot, replay, ancestors)
     broken += _trespassers(snapshot, goals, moves)
     broken += _into_drains(snapshot, moves)
     broken += _barred(snapshot, replay, ancestors)
     broken += _unmet(replay[-1].after if replay else snapshot, goals)
     return broken
-
-
-class _Step(NamedTuple):
-    """One move when all before it are done."""
-
-    move: Move
-    before: Snapshot
-    arriving: Pod
-    released: Amounts
-    after: Snapshot
 
 
 Ancestors = Mapping[str, frozenset[str]]
@@ -83,29 +72,7 @@ def _ancestors(moves: Sequence[Move]) -> Ancestors:
     return found
 
 
-def _replayed(snapshot: Snapshot, moves: Sequence[Move]) -> Iterator[_Step]:
-    """Pods that bring hot-plugged volumes go with the VM; the arriving pod counts for them."""
-    for move in moves:
-        vmi = snapshot.vmi_by_key[move.vmi]
-        leaving = snapshot.launchers_by_vmi[vmi.uid][0]
-        arriving = replace(target_pod(vmi, leaving, snapshot), uid=f"arriving-{move.id}")
-        staying = (p for p in snapshot.pods if leaving.uid not in {p.uid, p.attached_to})
-        after = replace(
-            snapshot,
-            pods=(*staying, _placed(arriving, move)),
-            vmis=tuple(
-                replace(v, node_name=move.target) if v.uid == vmi.uid else v for v in snapshot.vmis
-            ),
-        )
-        yield _Step(move, snapshot, arriving, released_requests(leaving, snapshot), after)
-        snapshot = after
-
-
-def _placed(arriving: Pod, move: Move) -> Pod:
-    return replace(arriving, node_name=move.target, phase="Running")
-
-
-def _barred(snapshot: Snapshot, replay: Sequence[_Step], ancestors: Ancestors) -> Iterator[str]:
+def _barred(snapshot: Snapshot, replay: Sequence[Step], ancestors: Ancestors) -> Iterator[str]:
     """Room when the moves before it are done; the other rules also when of those that it does not
     wait for none has begun, and when all that may have begun are under way, with both their pods.
     """
@@ -116,8 +83,8 @@ def _barred(snapshot: Snapshot, replay: Sequence[_Step], ancestors: Ancestors) -
         beside = [s for s in others if step.move.id not in ancestors[s.move.id]]
         why = _reasons(step, step.before, counts_room=True)
         if beside and mind_each_other and not why:
-            done = _after(snapshot, [s for s in replay if s.move.id in waited])
-            arriving = (_placed(s.arriving, s.move) for s in beside)
+            done = carried_out(snapshot, [s.move for s in replay if s.move.id in waited])
+            arriving = (placed(s.arriving, s.move) for s in beside)
             crowded = replace(done, pods=(*done.pods, *arriving))
             why = _reasons(step, done, counts_room=False)
             why = why or _reasons(step, crowded, counts_room=False)
@@ -125,7 +92,7 @@ def _barred(snapshot: Snapshot, replay: Sequence[_Step], ancestors: Ancestors) -
             yield f"{step.move.vmi} would not be let onto {step.move.target}: {why}"
 
 
-def _minds_others(snapshot: Snapshot, step: _Step) -> bool:
+def _minds_others(snapshot: Snapshot, step: Step) -> bool:
     """Whether where other VMs are may matter to this one's pod, besides for room."""
     pod = step.arriving
     keeps_off = set(pod.pod_anti_affinity) - {off_its_launchers(snapshot.vmi_by_key[step.move.vmi])}
@@ -133,15 +100,7 @@ def _minds_others(snapshot: Snapshot, step: _Step) -> bool:
     return bool(keeps_off) or any(rules)
 
 
-def _after(snapshot: Snapshot, steps: Sequence[_Step]) -> Snapshot:
-    """When just these moves are done."""
-    for step in steps:
-        *_, replayed = _replayed(snapshot, [step.move])
-        snapshot = replayed.after
-    return snapshot
-
-
-def _reasons(step: _Step, snapshot: Snapshot, *, counts_room: bool) -> str:
+def _reasons(step: Step, snapshot: Snapshot, *, counts_room: bool) -> str:
     """What bars the move's pod from its target, in words; empty if nothing does."""
     state = ClusterState(snapshot)
     feasibility = evaluate(step.arriving, state)
@@ -151,7 +110,7 @@ def _reasons(step: _Step, snapshot: Snapshot, *, counts_room: bool) -> str:
     return "; ".join(reason.message for reason in feasibility.reasons(index))
 
 
-def _overfilled(snapshot: Snapshot, replay: Sequence[_Step], ancestors: Ancestors) -> Iterator[str]:
+def _overfilled(snapshot: Snapshot, replay: Sequence[Step], ancestors: Ancestors) -> Iterator[str]:
     """For each node the first move and resource with which it could be too full."""
     state = ClusterState(snapshot)
     for target in dict.fromkeys(step.move.target for step in replay):
@@ -175,10 +134,10 @@ def _overfilled(snapshot: Snapshot, replay: Sequence[_Step], ancestors: Ancestor
 
 
 def _worst(
-    step: _Step,
+    step: Step,
     resource: str,
-    arrivals: Sequence[_Step],
-    departures: Sequence[_Step],
+    arrivals: Sequence[Step],
+    departures: Sequence[Step],
     ancestors: Ancestors,
 ) -> tuple[int, int]:
     """What has arrived and what has left when, with that move started, the node is fullest."""

@@ -22,7 +22,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
             "missing": list(plan.missing),
         },
         "goals": [_goal(goal) for goal in plan.goals],
-        "moves": [_move(move) for move in plan.moves],
+        "moves": [move_document(move) for move in plan.moves],
         "estimatedSeconds": plan.estimated_seconds,
         "refused": [_refusal(refusal) for refusal in plan.refused],
     }
@@ -71,7 +71,7 @@ def _goal(goal: Goal) -> dict[str, Any]:
     }
 
 
-def _move(move: Move) -> dict[str, Any]:
+def move_document(move: Move) -> dict[str, Any]:
     return {
         "id": move.id,
         "namespace": move.vmi.namespace,

@@ -6,9 +6,10 @@ from typing import TypeVar
 from rich.console import RenderableType
 from rich.text import Text
 
-from rebalancer.model.plan import Goal, Move, Plan, Refusal, Verdict
+from rebalancer.model.plan import Goal, Move, Plan, Reason, Refusal, Verdict
 from rebalancer.model.quantity import format_amount
 from rebalancer.model.snapshot import Snapshot
+from rebalancer.planning.replay import carried_out
 from rebalancer.report.rows import Labelled, Rows, cell, spaced
 from rebalancer.scheduling.state import ClusterState
 
@@ -61,11 +62,9 @@ def goal_lines(goal: Goal) -> Iterator[RenderableType]:
     if goal.node:
         line.append_text(cell(f" on {goal.node}"))
     if goal.cost is not None:
-        least = f"none is cheaper than {goal.bound or 0:.1f} s"
-        proof = "proven cheapest" if goal.proven else least
-        line.append(f", cost {goal.cost:.1f} s ({proof})")
+        line.append(f", cost {goal.cost:.1f} s ({proof(goal.proven, goal.bound)})")
     yield Labelled(Text(), line)
-    shown, more = _shortened(goal.reasons)
+    shown, more = shortened(goal.reasons)
     for reason in shown:
         place = f"{reason.node}: " if reason.node else ""
         yield Labelled(Text("  "), cell(f"{place}{reason.message}"))
@@ -83,7 +82,7 @@ def vm_table(snapshot: Snapshot) -> Rows:
 
 def _refusals(refused: Sequence[Refusal]) -> Iterator[RenderableType]:
     result = Rows("STAYS", "CODE", "WHY")
-    shown, more = _shortened(refused)
+    shown, more = shortened(refused)
     for refusal in shown:
         result.add(cell(str(refusal.vmi)), cell(refusal.code), cell(refusal.message))
     yield result
@@ -120,7 +119,7 @@ def _nodes_to_show(plan: Plan, snapshot: Snapshot) -> list[str]:
 def _nodes(names: Sequence[str], plan: Plan, snapshot: Snapshot) -> Rows:
     """Requested memory of each node, now and, if there are moves, when they are done."""
     before = ClusterState(snapshot)
-    after = ClusterState(_carried_out(plan, snapshot))
+    after = ClusterState(_outcome(plan, snapshot))
     numbers = ("MEMORY BEFORE", "MEMORY AFTER") if plan.moves else ("MEMORY REQUESTED",)
     result = Rows("NODE", *numbers, "HEADROOM", right=(*numbers, "HEADROOM"))
     for name in names:
@@ -145,10 +144,9 @@ def _share(name: str, state: ClusterState) -> str:
     return f"{format_amount(requested, 'memory')} ({percent})"
 
 
-def _carried_out(plan: Plan, snapshot: Snapshot) -> Snapshot:
-    for move in plan.moves:
-        pod = snapshot.launchers_by_vmi[move.vmi_uid][0]
-        snapshot = snapshot.with_pod_on(pod, move.target)
+def _outcome(plan: Plan, snapshot: Snapshot) -> Snapshot:
+    """When all moves are done and the VMs that waited for them are bound."""
+    snapshot = carried_out(snapshot, plan.moves)
     for goal in plan.goals:
         if goal.verdict is Verdict.PLANNED and goal.is_for_vm:
             launchers = snapshot.launchers_by_vmi[goal.subject.uid]
@@ -157,10 +155,26 @@ def _carried_out(plan: Plan, snapshot: Snapshot) -> Snapshot:
     return snapshot
 
 
+def proof(proven: bool, bound: float | None) -> str:
+    """What is known about cheaper ways."""
+    return "proven cheapest" if proven else f"none is cheaper than {bound or 0:.1f} s"
+
+
+def left_out_rows(reasons: Sequence[Reason]) -> Iterator[RenderableType]:
+    """Nodes that were not looked at, or could not be chosen."""
+    rows = Rows("LEFT OUT", "CODE", "WHY")
+    shown, more = shortened(reasons)
+    for reason in shown:
+        rows.add(cell(reason.node), cell(reason.code), cell(reason.message))
+    yield rows
+    if more:
+        yield Text(more)
+
+
 T = TypeVar("T")
 
 
-def _shortened(items: Sequence[T]) -> tuple[Sequence[T], str]:
+def shortened(items: Sequence[T]) -> tuple[Sequence[T], str]:
     """As many as a person reads, and a line that says how many there are besides."""
     left_out = len(items) - _LONGEST_LIST
     more = f"... and {left_out} more; -o json has them all" if left_out > 0 else ""

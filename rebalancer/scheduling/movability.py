@@ -63,9 +63,9 @@ def _launcher_problem(vmi: VirtualMachineInstance, pod: Pod, snapshot: Snapshot)
         return "terminating", f"its launcher pod {pod.name} is being deleted"
     if not source.is_ready:
         return "node-not-ready", f"node {source.name} is not ready"
-    if source.labels.get("kubevirt.io/schedulable") != "true":
+    if source.labels.get(keys.SCHEDULABLE) != "true":
         return "virt-handler-silent", (
-            f"node {source.name} is not labelled kubevirt.io/schedulable=true, so its virt-handler"
+            f"node {source.name} is not labelled {keys.SCHEDULABLE}=true, so its virt-handler"
             " may not answer"
         )
     if pod.scheduler_name != "default-scheduler":

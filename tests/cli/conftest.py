@@ -17,7 +17,7 @@ def use_cluster(monkeypatch: pytest.MonkeyPatch) -> Callable[[Cluster], None]:
     """Has commands act on a cluster of the test's, whatever kubeconfig they are told."""
 
     def use(cluster: Cluster) -> None:
-        for module in ("run", "serve", "setup"):
+        for module in ("drain", "run", "serve", "setup"):
             monkeypatch.setattr(f"rebalancer.cli.{module}.open_cluster", lambda *_: cluster)
 
     return use

@@ -9,7 +9,7 @@ from tests.cli import dumps
 from tests.cli.command import Cli, assert_error, command, environment
 
 HEADER = "apiVersion: rebalancer/v1alpha1\nkind: RebalancerPolicy\n"
-COMMANDS = ("demo", "plan", "run", "serve", "explain", "policy")
+COMMANDS = ("demo", "plan", "run", "serve", "drain", "rolling", "explain", "policy")
 
 
 @pytest.mark.parametrize(

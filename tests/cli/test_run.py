@@ -6,7 +6,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from rebalancer.cli.run import stop_signals
+from rebalancer.cli.cycle import stop_signals
 from rebalancer.cluster.protocols import Cluster
 from rebalancer.cluster.request_scenario import request_cluster
 from rebalancer.cluster.simulated import SimulatedCluster

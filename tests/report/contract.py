@@ -98,7 +98,7 @@ class Plan(Strict):
 
 class Outcome(Strict):
     subject: Subject
-    ending: Literal["bound", "gone", "dropped", "not-started"]
+    ending: Literal["bound", "done", "partly-done", "gone", "dropped", "not-started"]
     message: str
     migrations: int
     refused: list[Refusal]
@@ -167,3 +167,45 @@ class NodeExplanation(Strict):
     resources: dict[str, Room]
     residents: list[Resident]
     candidates: list[Candidate]
+
+
+class CheapNode(Strict):
+    node: str
+    migrations: int
+    cost: float
+
+
+class CheapestNodes(Strict):
+    api_version: ApiVersion
+    kind: Literal["CheapestNodes"]
+    wanted: int
+    nodes: list[CheapNode]
+    cost: float
+    bound: float | None
+    proven: bool
+    left_out: list[Reason]
+    plan: Plan | None
+    result: CycleResult | None
+
+
+class Turn(Strict):
+    node: str
+    moves: list[Move]
+    estimated_seconds: float
+    cost: float
+    proven: bool
+    stuck: bool
+    left_behind: list[Reason]
+    warnings: list[Reason]
+
+
+class RollingPlan(Strict):
+    api_version: ApiVersion
+    kind: Literal["RollingPlan"]
+    nodes: list[Turn]
+    migrations: int
+    bytes: int
+    estimated_seconds: float
+    cost: float
+    stuck: list[str]
+    left_out: list[Reason]

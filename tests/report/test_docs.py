@@ -130,6 +130,8 @@ def test_contract_lists_every_term_of_a_cost() -> None:
                 "candidates": contract.Candidate,
             },
         ),
+        ("Cheapest nodes", contract.CheapestNodes, {"nodes": contract.CheapNode}),
+        ("Rolling plan", contract.RollingPlan, {"nodes": contract.Turn}),
     ],
 )
 def test_contract_has_every_field(

@@ -1,0 +1,53 @@
+"""`rebalancer rolling`."""
+
+import sys
+
+import typer
+
+from rebalancer.cli import exit_codes
+from rebalancer.cli.options import (
+    ContextOption,
+    FromOption,
+    KubeconfigOption,
+    Output,
+    OutputOption,
+    PolicyOption,
+    SelectorOption,
+    parse_selector,
+)
+from rebalancer.cli.setup import load_setup, open_source
+from rebalancer.cli.terminal import console, show
+from rebalancer.drain.pool import pool_of
+from rebalancer.drain.rolling import Rolling, rolling_turns
+from rebalancer.planning.isolation import IsolatedSearch
+from rebalancer.planning.view import View
+from rebalancer.report.plan_json import to_json
+from rebalancer.report.rolling import progress_line, rolling_document, rolling_tables
+
+
+def rolling(
+    selector: SelectorOption = "",
+    policy: PolicyOption = None,
+    from_: FromOption = None,
+    kubeconfig: KubeconfigOption = None,
+    context: ContextOption = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Say whether the nodes can be emptied one after the other, and where that would get stuck."""
+    labels = parse_selector(selector)
+    setup = load_setup(policy)
+    snapshot = open_source(from_, kubeconfig, context, setup.policy).read()
+    names, left_out = pool_of(snapshot, labels)
+    view = View(snapshot, setup.context, IsolatedSearch(setup.context.planning))
+    progress = console(sys.stderr)
+    turns = []
+    for turn in rolling_turns(names, view):
+        turns.append(turn)
+        progress.print(progress_line(turn, len(turns), len(names)), soft_wrap=True)
+    found = Rolling(tuple(turns), left_out)
+    if output is Output.JSON:
+        typer.echo(to_json(rolling_document(found)))
+    else:
+        show(rolling_tables(found))
+    if found.stuck:
+        raise typer.Exit(exit_codes.GOAL_UNMET)
