@@ -13,9 +13,10 @@ from rebalancer.model.plan import Plan, Verdict
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planner import make_plan
 from rebalancer.planning.context import PlanningContext
+from rebalancer.planning.replay import carried_out
 from rebalancer.scheduling.state import ClusterState
 from rebalancer_strategies.spread_headroom import STRATEGY
-from tests.builders import NOW, Launched, Thing, cluster, migration, node, pod, vm
+from tests.builders import NOW, Launched, Thing, cluster, migrating, migration, node, pod, vm
 from tests.strategies.decisions import automatic
 
 ONLY_BALANCE = {"headroom": {"failureDomain": "None"}}
@@ -67,8 +68,6 @@ def test_r35_a_second_round_on_the_first_ones_result_does_nothing(loads: tuple[i
 
 
 def moved(snapshot: Snapshot, plan: Plan) -> Snapshot:
-    from rebalancer.planning.carried_out import carried_out
-
     return carried_out(snapshot, plan.moves)
 
 
@@ -241,8 +240,6 @@ def test_balance_never_takes_the_headroom_of_a_size() -> None:
 
 
 def test_nothing_is_judged_while_vms_are_on_their_way() -> None:
-    from tests.builders import migrating
-
     things = (*migrating(vm("m", on="n1", memory="1Gi"), to="n2"),)
     snapshot = cluster(
         node("n1", memory="32Gi"),
