@@ -8,6 +8,8 @@ from rebalancer_strategies.spread_headroom.making_room import MadeRoom
 
 NAME = "SpreadHeadroom"
 
+COSTS_HEADROOM = Reason("no-plan", "the migrations that were found would cost other headroom")
+
 
 def migrations(view: View) -> Reason:
     """Why nothing is judged now: VMs that are on their way hold room on two nodes."""

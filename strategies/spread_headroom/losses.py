@@ -1,11 +1,11 @@
 """Goals about losses: the VMs of any one node, or zone, can start again on the rest."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from rebalancer.headroom.failover import Failover, LossOutcome, failover, node_domains, zone_domains
+from rebalancer.headroom.failover import LossOutcome
 from rebalancer.headroom.failover import Verdict as Outcome
 from rebalancer.model.keys import HOSTNAME
 from rebalancer.model.objects import ObjectKey, Pod
@@ -14,7 +14,9 @@ from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.replay import carried_out
 from rebalancer.planning.view import View
 from rebalancer.scheduling.state import ClusterState
-from rebalancer_strategies.spread_headroom.goals import NAME, made, migrations
+from rebalancer_strategies.spread_headroom.figures import domains, losses
+from rebalancer_strategies.spread_headroom.goals import COSTS_HEADROOM, NAME, made, migrations
+from rebalancer_strategies.spread_headroom.guard import keeps_headroom
 from rebalancer_strategies.spread_headroom.making_room import make_room
 from rebalancer_strategies.spread_headroom.settings import FailureDomain, HeadroomSettings
 
@@ -22,10 +24,6 @@ _MAX_PLANS = 5
 """Losses for which a plan is looked for in one cycle until one is found; the others wait."""
 
 _MAX_NAMES = 5
-
-
-def losses(state: ClusterState, settings: HeadroomSettings) -> Failover:
-    return failover(state, _domains(state, settings), min_priority=settings.min_priority)
 
 
 def loss_proposals(settings: HeadroomSettings, view: View) -> Iterator[Proposal]:
@@ -81,18 +79,12 @@ def _proposal(
     if not may_plan:
         later = Reason("behind-others", "planned for once the losses before it are seen to")
         return Proposal(replace(goal, verdict=Verdict.WAITING, reasons=(*why, later)))
-    nodes = {view.state.nodes[i].name for i in _domains(view.state, settings)[loss.domain]}
+    nodes = {view.state.nodes[i].name for i in domains(view.state, settings)[loss.domain]}
     lost, pods = _lost(nodes, loss, settings, view.snapshot)
     proposal = made(goal, make_room(pods, replace(view, snapshot=lost)), why)
     if proposal.moves and not _helps(proposal, loss, settings, view):
-        spoils = Reason("no-plan", "the migrations that were found would leave other VMs down")
-        return Proposal(replace(goal, reasons=(*why, spoils)))
+        return Proposal(replace(goal, reasons=(*why, COSTS_HEADROOM)))
     return proposal
-
-
-def _domains(state: ClusterState, settings: HeadroomSettings) -> Mapping[str, Sequence[int]]:
-    is_zone = settings.failure_domain is FailureDomain.ZONE
-    return zone_domains(state) if is_zone else node_domains(state)
 
 
 def _reasons(loss: LossOutcome) -> Iterator[Reason]:
@@ -147,20 +139,7 @@ def _started_anew(pod: Pod, snapshot: Snapshot) -> Pod:
 
 
 def _helps(proposal: Proposal, loss: LossOutcome, settings: HeadroomSettings, view: View) -> bool:
-    """Whether the loss is survived once the moves are done, and no other loss is worse than now."""
-    now = losses(view.state, settings)
+    """Whether the loss is survived once the moves are done, and no other headroom is lost."""
     then = losses(ClusterState(carried_out(view.snapshot, proposal.moves)), settings)
     (after,) = (each for each in then.losses if each.domain == loss.domain)
-    return after.verdict is Outcome.SURVIVES and is_no_worse(now, then)
-
-
-def is_no_worse(now: Failover, then: Failover) -> bool:
-    """Whether no loss leaves more VMs down, or less surely none, than it did."""
-    before = {loss.domain: loss for loss in now.losses}
-    return all(
-        len(loss.left_down) <= len(before[loss.domain].left_down)
-        and (
-            loss.verdict is Outcome.SURVIVES or before[loss.domain].verdict is not Outcome.SURVIVES
-        )
-        for loss in then.losses
-    )
+    return after.verdict is Outcome.SURVIVES and keeps_headroom(settings, view, proposal.moves)

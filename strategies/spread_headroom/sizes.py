@@ -4,38 +4,29 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from rebalancer.headroom.capacity import SizeCapacity, VMSize, capacity
-from rebalancer.model.objects import LauncherConfiguration, LauncherSpec, Pod
+from rebalancer.headroom.capacity import SizeCapacity
+from rebalancer.model.objects import Pod
 from rebalancer.model.plan import Goal, Proposal, Reason, Subject, Verdict
 from rebalancer.model.quantity import format_amount
 from rebalancer.planning.view import View
-from rebalancer.scheduling.launcher_requests import launcher_requests
-from rebalancer_strategies.spread_headroom.goals import NAME, made, migrations
+from rebalancer_strategies.spread_headroom.figures import capacities, vm_size
+from rebalancer_strategies.spread_headroom.goals import COSTS_HEADROOM, NAME, made, migrations
+from rebalancer_strategies.spread_headroom.guard import keeps_headroom
 from rebalancer_strategies.spread_headroom.making_room import make_room
-from rebalancer_strategies.spread_headroom.settings import SizeSettings
+from rebalancer_strategies.spread_headroom.settings import HeadroomSettings, SizeSettings
 
 
-def size_proposals(sizes: tuple[SizeSettings, ...], cluster: View) -> Iterator[Proposal]:
+def size_proposals(settings: HeadroomSettings, cluster: View) -> Iterator[Proposal]:
     """One for each size, each on what the earlier ones leave."""
     view = cluster
-    for size in sizes:
-        proposal = _proposal(size, view)
+    for size in settings.sizes:
+        proposal = _proposal(size, settings, view)
         yield proposal
         view = view.after(proposal)
 
 
-def capacities(sizes: tuple[SizeSettings, ...], view: View) -> tuple[SizeCapacity, ...]:
-    configuration = view.snapshot.launcher_configuration
-    return capacity(view.state, [_vm_size(size, configuration) for size in sizes])
-
-
-def _vm_size(size: SizeSettings, configuration: LauncherConfiguration) -> VMSize:
-    spec = LauncherSpec(guest_memory_bytes=size.memory_bytes, vcpus=size.vcpus)
-    return VMSize(size.name, launcher_requests(spec, configuration), size.node_selector)
-
-
-def _proposal(size: SizeSettings, view: View) -> Proposal:
-    (found,) = capacities((size,), view)
+def _proposal(size: SizeSettings, settings: HeadroomSettings, view: View) -> Proposal:
+    (found,) = capacities([size], view)
     subject = Subject("VirtualMachineSize", "", size.name, f"size-{size.name}")
     goal = Goal(NAME, subject, Verdict.MET, figures={"fits": float(found.fits)})
     now = f"{found.fits} fit now" + (f", on {len(found.fitting_nodes)} nodes" if found.fits else "")
@@ -46,12 +37,16 @@ def _proposal(size: SizeSettings, view: View) -> Proposal:
         return Proposal(replace(goal, verdict=Verdict.WAITING, reasons=(short, migrations(view))))
     pods = _pods(size, view)
     snapshot = replace(view.snapshot, pods=(*view.snapshot.pods, *pods))
-    return made(goal, make_room(pods, replace(view, snapshot=snapshot)), (short, *_missing(found)))
+    why = (short, *_missing(found))
+    proposal = made(goal, make_room(pods, replace(view, snapshot=snapshot)), why)
+    if proposal.moves and not keeps_headroom(settings, view, proposal.moves):
+        return Proposal(replace(goal, verdict=Verdict.UNPROVEN, reasons=(*why, COSTS_HEADROOM)))
+    return proposal
 
 
 def _pods(size: SizeSettings, view: View) -> list[Pod]:
     """As many as are asked for, none of which exists."""
-    wanted = _vm_size(size, view.snapshot.launcher_configuration)
+    wanted = vm_size(size, view.snapshot.launcher_configuration)
     selector = {
         "kubevirt.io/schedulable": "true",
         **view.snapshot.launcher_configuration.node_selector,
