@@ -5,7 +5,9 @@ import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from threading import Event as Flag
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from rebalancer.cli.cycle import stop_signals
 from rebalancer.cli.options import ContextOption, KubeconfigOption, PolicyOption
@@ -16,6 +18,7 @@ from rebalancer.execution.events import Event
 from rebalancer.loop import run_cycle
 from rebalancer.policy.model import SchedulePolicy
 from rebalancer.report.events import EventLines
+from rebalancer.telemetry.metrics import CycleEnd, CycleMetrics, serve_metrics
 
 if TYPE_CHECKING:
     from apscheduler.triggers.base import BaseTrigger
@@ -29,23 +32,39 @@ def serve(
     policy: PolicyOption = None,
     kubeconfig: KubeconfigOption = None,
     context: ContextOption = None,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=65535,
+            envvar="REBALANCER_METRICS_PORT",
+            help="Serve metrics for Prometheus on this port; without one, none are served.",
+        ),
+    ] = None,
 ) -> None:
     """Run cycles for ever, as the policy's schedule says."""
     setup = load_setup(policy)
     cluster = open_cluster(kubeconfig, context, setup.policy)
     listener = EventLines(console(sys.stderr))
+    metrics = CycleMetrics()
+    if metrics_port is not None:
+        serve_metrics(metrics, metrics_port)
 
     with tracing(), stop_signals() as stop:
 
         def cycle() -> None:
             try:
-                run_cycle(cluster, setup.strategies, setup.context, listener, stop.is_set)
+                result = run_cycle(cluster, setup.strategies, setup.context, listener, stop.is_set)
+                metrics.done(result, cluster.now().timestamp())
             except NotLeaderError as error:
+                metrics.ended(CycleEnd.STANDBY)
                 listener(Event(cluster.now(), "standby", "cycle", str(error)))
             except RebalancerError as error:
+                metrics.ended(CycleEnd.FAILED)
                 # The next cycle starts from a fresh reading, so a fault of this one is only told.
                 listener(Event(cluster.now(), "failed", "cycle", str(error)))
             except Exception as error:
+                metrics.ended(CycleEnd.FAILED)
                 # So is a bug, in a strategy of somebody else's perhaps; whoever mends it needs all.
                 listener(Event(cluster.now(), "failed", "cycle", repr(error)))
                 _logger.exception("unexpected error in a cycle")

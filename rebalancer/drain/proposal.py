@@ -3,8 +3,11 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from rebalancer.drain.evictions import hanging_evictions
 from rebalancer.drain.occupants import Occupants, occupants, what_to_do
+from rebalancer.drain.reserve import lost_reserve
 from rebalancer.model.keys import GOAL_UID
 from rebalancer.model.objects import Node
 from rebalancer.model.plan import (
@@ -42,14 +45,30 @@ def left_behind(goal: Goal) -> tuple[Reason, ...]:
     return tuple(reason for reason in goal.reasons if reason.code in _NAMES_VM)
 
 
-def propose_drains(drains: Sequence[Drain], cluster: View) -> Iterator[Proposal]:
-    """One proposal for each of the nodes, in their order; none sends a VM to another of them."""
+def propose_drains(
+    drains: Sequence[Drain], cluster: View, *, keeps_reserve: bool = False
+) -> Iterator[Proposal]:
+    """One proposal for each of the nodes, in their order; none sends a VM to another of them.
+
+    `keeps_reserve`: a node is not emptied if then the loss of another would leave VMs down that it
+    does not now. Otherwise that is only told.
+    """
     closed = {drain.node for drain in drains}
     view = cluster
     for drain in drains:
         proposal = propose_drain(drain, closed, view)
+        if proposal.moves and (reason := lost_reserve(proposal, view.snapshot)):
+            proposal = _without_reserve(proposal, reason, keeps_reserve=keeps_reserve)
         yield proposal
         view = view.after(proposal)
+
+
+def _without_reserve(proposal: Proposal, reason: Reason, *, keeps_reserve: bool) -> Proposal:
+    goal = replace(proposal.goal, reasons=(*proposal.goal.reasons, reason))
+    if not keeps_reserve:
+        return replace(proposal, goal=goal)
+    refused = Goal(NAME, goal.subject, Verdict.NOT_WORTH_IT, goal.reasons, bound=goal.bound)
+    return Proposal(refused, refused=proposal.refused)
 
 
 def propose_drain(drain: Drain, closed: set[str], view: View) -> Proposal:

@@ -29,7 +29,9 @@ def holds_for(
         launchers = snapshot.launchers_by_vmi[goal.subject.uid]
         beneficiary = next(pod for pod in launchers if pod.node_name is None)
     else:
-        movers = (snapshot.launchers_by_vmi[move.vmi_uid][0] for move in moves)
+        movers = [p for m in moves for p in snapshot.launchers_by_vmi.get(m.vmi_uid, ())]
+        if not movers:
+            return []
         beneficiary = max(movers, key=lambda pod: pod.priority)
     return [
         Hold(
@@ -42,7 +44,7 @@ def holds_for(
             lifetime_seconds=_longest_seconds(moves, snapshot, context),
             image=context.execution.hold.image,
         )
-        for node, admitted in held_nodes(goal, moves).items()
+        for node, admitted in held_nodes(goal, moves, snapshot).items()
         if node == goal.node or _spare_slots(node, snapshot) > len(admitted)
     ]
 

@@ -28,7 +28,7 @@ def violations(snapshot: Snapshot, goals: Sequence[Goal], moves: Sequence[Move])
     ancestors = _ancestors(moves)
     replay = list(replayed(snapshot, moves))
     broken += _overfilled(snapshot, replay, ancestors)
-    broken += _trespassers(goals, moves)
+    broken += _trespassers(snapshot, goals, moves)
     broken += _into_drains(snapshot, moves)
     broken += _barred(snapshot, replay, ancestors)
     broken += _unmet(replay[-1].after if replay else snapshot, goals)
@@ -152,12 +152,12 @@ def _worst(
     return used, sum(release[i] for i in ended)
 
 
-def _trespassers(goals: Sequence[Goal], moves: Sequence[Move]) -> Iterator[str]:
+def _trespassers(snapshot: Snapshot, goals: Sequence[Goal], moves: Sequence[Move]) -> Iterator[str]:
     for goal in goals:
         if goal.verdict is not Verdict.PLANNED:
             continue
         own = [move for move in moves if move.id in goal.move_ids]
-        for node in held_nodes(goal, own):
+        for node in held_nodes(goal, own, snapshot):
             for move in moves:
                 if move.target == node and move not in own:
                     yield f"{move.vmi} would go to {node}, which is held for {goal.subject}"

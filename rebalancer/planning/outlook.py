@@ -33,7 +33,7 @@ def with_proposal(snapshot: Snapshot, proposal: Proposal) -> Snapshot:
         return bound
     locks = (
         lock_pod(f"hold-{goal.subject.uid}-{node}", node, admitted)
-        for node, admitted in held_nodes(goal, proposal.moves).items()
+        for node, admitted in held_nodes(goal, proposal.moves, snapshot).items()
     )
     return replace(
         bound,
@@ -42,15 +42,19 @@ def with_proposal(snapshot: Snapshot, proposal: Proposal) -> Snapshot:
     )
 
 
-def held_nodes(goal: Goal, moves: Sequence[Move]) -> Mapping[str, tuple[str, ...]]:
+def held_nodes(
+    goal: Goal, moves: Sequence[Move], snapshot: Snapshot
+) -> Mapping[str, tuple[str, ...]]:
     """The nodes where room that moves free must be kept, each with the VMIs that it is for.
 
-    These are the node where the goal's VM is to be bound, if it is for one, and every node at which
-    a move arrives that waits for others to leave; whatever else the goal's moves bring there is let
-    in as well.
+    These are the node where the goal's VM is to be bound, if it is for one, every node at which a
+    move arrives that waits for others to leave, and every one where a move's pod, were its room
+    taken just before it comes, would preempt others. Whatever else the goal's moves bring there is
+    let in as well.
     """
     landing = [goal.node] if goal.is_for_vm else []
-    nodes = dict.fromkeys([*landing, *(move.target for move in moves if move.after)])
+    arrivals = [m.target for m in moves if m.after or _could_preempt(m, snapshot)]
+    nodes = dict.fromkeys([*landing, *arrivals])
     return {
         node: (
             *((goal.subject.uid,) if node in landing else ()),
@@ -58,6 +62,15 @@ def held_nodes(goal: Goal, moves: Sequence[Move]) -> Mapping[str, tuple[str, ...
         )
         for node in nodes
     }
+
+
+def _could_preempt(move: Move, snapshot: Snapshot) -> bool:
+    there = snapshot.pods_by_node.get(move.target, ())
+    return any(
+        pod.can_preempt and other.priority < pod.priority
+        for pod in snapshot.launchers_by_vmi.get(move.vmi_uid, ())[:1]
+        for other in there
+    )
 
 
 def lock_pod(name: str, node_name: str, admitted_uids: tuple[str, ...]) -> Pod:

@@ -15,7 +15,7 @@ from rebalancer.policy.schema import Key, KeyPath
 
 PREFIX = "REBALANCER_"
 
-NOT_POLICY = frozenset({"REBALANCER_POLICY"})
+NOT_POLICY = frozenset({"REBALANCER_METRICS_PORT", "REBALANCER_POLICY"})
 """Variables with the prefix that the command line reads itself."""
 
 # For each Service of the namespace the kubelet sets such variables in every pod

@@ -11,3 +11,8 @@ class ConsolidateForDrainSettings(Section):
         description="A cordoned node is emptied too. Otherwise only one with a label or annotation"
         " rebalancer/drain or with KubeVirt's drain taint is.",
     )
+    keep_failover_reserve: bool = Field(
+        default=False,
+        description="A node is not emptied if, once it is, the loss of another one would leave VMs"
+        " down that it does not now. False: that is only told.",
+    )

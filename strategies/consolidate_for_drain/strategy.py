@@ -23,7 +23,7 @@ def propose(snapshot: Snapshot, settings: Section, context: PlanningContext) -> 
     )
     drains = [drain for drain in signs if drain.sign]
     view = View(snapshot, context, IsolatedSearch(context.planning))
-    return tuple(propose_drains(drains, view))
+    return tuple(propose_drains(drains, view, keeps_reserve=settings.keep_failover_reserve))
 
 
 def objection(goal: Goal, snapshot: Snapshot, settings: Section) -> str | None:

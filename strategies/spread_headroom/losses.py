@@ -11,7 +11,7 @@ from rebalancer.model.keys import HOSTNAME
 from rebalancer.model.objects import ObjectKey, Pod
 from rebalancer.model.plan import Goal, Proposal, Reason, Subject, Verdict
 from rebalancer.model.snapshot import Snapshot
-from rebalancer.planning.carried_out import carried_out
+from rebalancer.planning.replay import carried_out
 from rebalancer.planning.view import View
 from rebalancer.scheduling.state import ClusterState
 from rebalancer_strategies.spread_headroom.goals import NAME, made, migrations

@@ -8,11 +8,11 @@ from msgspec.structs import replace
 
 from rebalancer.model.objects import Pod
 from rebalancer.model.plan import Move, Refusal
-from rebalancer.planning.carried_out import carried_out
 from rebalancer.planning.context import PlanningContext
 from rebalancer.planning.fit import bound_wherever_pods_are, solve_fit
 from rebalancer.planning.movers import MILLISECONDS, fit_problem, to_moves
 from rebalancer.planning.problem import INFINITE
+from rebalancer.planning.replay import carried_out
 from rebalancer.planning.view import View
 from rebalancer.policy.model import HoldKind
 from rebalancer.scheduling.feasibility import Feasibility, evaluate

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from rebalancer.model.plan import Move, Proposal
 from rebalancer.model.snapshot import Snapshot
-from rebalancer.planning.carried_out import carried_out
 from rebalancer.planning.context import PlanningContext
 from rebalancer.planning.isolation import IsolatedSearch
+from rebalancer.planning.replay import carried_out
 from rebalancer.planning.view import View
 from rebalancer.policy.model import Section
 from rebalancer.policy.root import RebalancerPolicy

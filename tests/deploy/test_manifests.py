@@ -180,6 +180,8 @@ class TestPods:
         served, run = (rebalancer_pod(render(DEPLOY / variant)) for variant in VARIANTS)
         assert served["containers"][0].pop("args")[0] == "serve"
         assert run["containers"][0].pop("args")[0] == "run"
+        # Nobody could collect from a pod that is gone in a moment.
+        assert served["containers"][0].pop("ports") == [{"name": "metrics", "containerPort": 9400}]
         assert run.pop("restartPolicy") == "Never"
         assert served == run
 

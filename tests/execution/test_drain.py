@@ -75,6 +75,36 @@ def test_room_is_made_elsewhere_for_a_vm_that_must_leave() -> None:
     ]
 
 
+def test_a_mover_that_could_preempt_at_its_target_has_that_node_held() -> None:
+    """Else, were its room taken just before it comes, the scheduler would make room for it."""
+    simulated = simulate(
+        vm("important", on="n1", memory="8Gi", priority=1000, priority_class_name="high"),
+        vm("humble", on="n2", memory="8Gi"),
+    )
+    events: list[Event] = []
+    result = cycle(simulated, events)
+    assert not result.unmet()
+    assert [event.message for event in events if event.code == "held"] == ["node n2 is held"]
+
+
+def test_a_vm_that_vanishes_while_its_target_is_held_ends_the_plan_in_order() -> None:
+    simulated = simulate(
+        vm("important", on="n1", memory="8Gi", priority=1000, priority_class_name="high"),
+        vm("humble", on="n2", memory="8Gi"),
+    )
+    simulated.at(20, lambda: simulated.delete_vmi(key("important")))
+    assert endings(cycle(simulated))["n1"].startswith("migration rebalancer-important")
+    simulated.advance(60)
+    assert not cycle(simulated).unmet()
+
+
+def test_a_mover_that_could_preempt_nobody_goes_without_a_hold() -> None:
+    simulated = simulate(small("a"), vm("other", on="n2", memory="8Gi"))
+    events: list[Event] = []
+    cycle(simulated, events)
+    assert not [event for event in events if event.code == "held"]
+
+
 def test_a_drain_larger_than_a_cycles_budget_goes_on_in_the_next_cycle() -> None:
     simulated = simulate(*(small(f"v{i}") for i in range(5)))
     budget = BudgetPolicy(max_per_cycle=3)

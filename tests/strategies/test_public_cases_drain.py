@@ -202,6 +202,31 @@ def test_no_vm_is_sent_to_another_node_that_is_drained() -> None:
     assert {(move.vmi.name, move.target) for move in plan.moves} == {("a", "n3"), ("b", "n3")}
 
 
+def reserve() -> Snapshot:
+    """With n1 empty, n2 and n3 cannot take over from each other."""
+    return cluster(
+        node("n1", memory="16Gi", **MARKED),
+        node("n2", memory="16Gi"),
+        node("n3", memory="16Gi"),
+        vm("a", on="n1", memory="4Gi"),
+        vm("b", on="n2", memory="8Gi"),
+        vm("c", on="n3", memory="8Gi"),
+    )
+
+
+def test_a_drain_tells_which_losses_would_then_leave_vms_down() -> None:
+    plan = drain_plan(reserve())
+    [reason] = [r for r in plan.goals[0].reasons if r.code == "failover-lost"]
+    assert plan.moves
+    assert "would leave 1 VMs down (default/" in reason.message
+
+
+def test_a_drain_that_would_cost_the_failover_reserve_is_not_begun_where_that_is_kept() -> None:
+    plan = drain_plan(reserve(), keepFailoverReserve=True)
+    assert not plan.moves
+    assert plan.goals[0].verdict is Verdict.NOT_WORTH_IT
+
+
 def test_evacuees_are_spread_over_the_nodes() -> None:
     snapshot = cluster(
         node("n1", memory="64Gi", **MARKED),

@@ -7,15 +7,18 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from rebalancer.model import keys
+from rebalancer.model.measured_load import MeasuredLoad, Reading
 from rebalancer.model.plan import Plan, Verdict
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planner import make_plan
 from rebalancer.planning.context import PlanningContext
+from rebalancer.planning.replay import carried_out
 from rebalancer.scheduling.state import ClusterState
 from rebalancer_strategies.spread_headroom import STRATEGY
-from tests.builders import NOW, Launched, Thing, cluster, migration, node, pod, vm
+from tests.builders import NOW, Launched, Thing, cluster, key, migrating, migration, node, pod, vm
 from tests.strategies.decisions import automatic
 
 ONLY_BALANCE = {"headroom": {"failureDomain": "None"}}
@@ -67,8 +70,6 @@ def test_r35_a_second_round_on_the_first_ones_result_does_nothing(loads: tuple[i
 
 
 def moved(snapshot: Snapshot, plan: Plan) -> Snapshot:
-    from rebalancer.planning.carried_out import carried_out
-
     return carried_out(snapshot, plan.moves)
 
 
@@ -114,6 +115,46 @@ def test_r37_descheduler_118_without_samples_nothing_is_evened_out() -> None:
     assert [(goal.subject.name, goal.verdict) for goal in plan.goals] == [
         ("measured load", Verdict.UNPROVEN)
     ]
+
+
+def by_load(*busy: float, v_uses: int | None = 8000) -> Plan:
+    """n1 has had these readings, a minute apart; n2 is idle, n3 is not measured."""
+    snapshot = cluster(
+        node("n1", memory="32Gi"),
+        node("n2", memory="32Gi"),
+        node("n3", memory="32Gi"),
+        vm("v", on="n1", memory="4Gi"),
+        vm("w", on="n1", memory="4Gi"),
+    )
+    minutes = [NOW - timedelta(minutes=i) for i in range(len(busy))]
+    readings = {
+        "n1": tuple(Reading(at, share) for at, share in zip(minutes, busy, strict=True))[::-1],
+        "n2": tuple(Reading(at, 0.1) for at in minutes)[::-1],
+    }
+    usage = {} if v_uses is None else {key("v"): v_uses, key("w"): 4000}
+    load = MeasuredLoad(NOW, "cpu", readings, usage=usage)
+    return spread_plan(
+        replace(snapshot, measured_load=load), **ONLY_BALANCE, balance={"by": "MeasuredLoad"}
+    )
+
+
+def test_r37_harvester_10547_a_node_that_is_hot_for_long_is_relieved() -> None:
+    plan = by_load(0.9, 0.9, 0.95, 0.9, 0.9, 0.9)
+    assert [move.target for move in plan.moves] == ["n2"]
+    assert "measured cpu" in plan.goals[0].reasons[0].message
+
+
+@pytest.mark.parametrize(
+    "busy",
+    [(0.95, 0.2, 0.9, 0.9, 0.9, 0.9), (0.2, 0.9, 0.9, 0.9, 0.9, 0.9), (0.9, 0.9)],
+    ids=["one-dip", "cool-again", "few-readings"],
+)
+def test_r37_descheduler_1656_a_peak_moves_nothing(busy: tuple[float, ...]) -> None:
+    assert not by_load(*busy).moves
+
+
+def test_r37_a_vm_that_was_not_measured_stays() -> None:
+    assert not by_load(0.9, 0.9, 0.9, 0.9, 0.9, 0.9, v_uses=None).moves
 
 
 def lopsided(*vms: Launched, **n2: Any) -> Snapshot:
@@ -241,8 +282,6 @@ def test_balance_never_takes_the_headroom_of_a_size() -> None:
 
 
 def test_nothing_is_judged_while_vms_are_on_their_way() -> None:
-    from tests.builders import migrating
-
     things = (*migrating(vm("m", on="n1", memory="1Gi"), to="n2"),)
     snapshot = cluster(
         node("n1", memory="32Gi"),
