@@ -9,14 +9,20 @@ from contextlib import contextmanager
 from rebalancer.cli.setup import tracing
 from rebalancer.cli.terminal import console
 from rebalancer.cluster.protocols import Cluster
+from rebalancer.execution.events import Listener
 from rebalancer.loop import CycleResult
 from rebalancer.planner import ActiveStrategy
 from rebalancer.planning.context import PlanningContext
 from rebalancer.report.events import EventLines
 
 
+Run = Callable[
+    [Cluster, Sequence[ActiveStrategy], PlanningContext, Listener, Callable[[], bool]], CycleResult
+]
+
+
 def carry_out(
-    run: Callable[..., CycleResult],
+    run: Run,
     cluster: Cluster,
     strategies: Sequence[ActiveStrategy],
     context: PlanningContext,

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from rebalancer.model.plan import Goal, Move, Verdict
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.outlook import held_nodes
-from rebalancer.planning.replay import Step, carried_out, placed, replayed
+from rebalancer.planning.replay import Step, carried_out, replayed
 from rebalancer.planning.worst_timing import fullest
 from rebalancer.scheduling.feasibility import evaluate
 from rebalancer.scheduling.state import ClusterState
@@ -84,8 +84,7 @@ def _barred(snapshot: Snapshot, replay: Sequence[Step], ancestors: Ancestors) ->
         why = _reasons(step, step.before, counts_room=True)
         if beside and mind_each_other and not why:
             done = carried_out(snapshot, [s.move for s in replay if s.move.id in waited])
-            arriving = (placed(s.arriving, s.move) for s in beside)
-            crowded = replace(done, pods=(*done.pods, *arriving))
+            crowded = replace(done, pods=(*done.pods, *(s.placed for s in beside)))
             why = _reasons(step, done, counts_room=False)
             why = why or _reasons(step, crowded, counts_room=False)
         if why:

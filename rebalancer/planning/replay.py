@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from rebalancer.model.objects import Amounts, Pod
+from rebalancer.model.objects import Amounts, Pod, VirtualMachineInstance
 from rebalancer.model.plan import Move
 from rebalancer.model.snapshot import Snapshot
-from rebalancer.scheduling.target_pod import released_requests, target_pod
+from rebalancer.scheduling.target_pod import off_its_launchers, released_requests, target_pod
 
 
 class Step(NamedTuple):
@@ -18,6 +18,8 @@ class Step(NamedTuple):
     before: Snapshot
     arriving: Pod
     """The target pod before it has its node."""
+    placed: Pod
+    """And on it."""
     released: Amounts
     """What the source gets back."""
     after: Snapshot
@@ -29,15 +31,17 @@ def replayed(snapshot: Snapshot, moves: Sequence[Move]) -> Iterator[Step]:
         vmi = snapshot.vmi_by_key[move.vmi]
         leaving = snapshot.launchers_by_vmi[vmi.uid][0]
         arriving = replace(target_pod(vmi, leaving, snapshot), uid=f"arriving-{move.id}")
+        placed = _placed(arriving, move, vmi)
         staying = (p for p in snapshot.pods if leaving.uid not in {p.uid, p.attached_to})
         after = replace(
             snapshot,
-            pods=(*staying, placed(arriving, move)),
+            pods=(*staying, placed),
             vmis=tuple(
                 replace(v, node_name=move.target) if v.uid == vmi.uid else v for v in snapshot.vmis
             ),
         )
-        yield Step(move, snapshot, arriving, released_requests(leaving, snapshot), after)
+        released = released_requests(leaving, snapshot)
+        yield Step(move, snapshot, arriving, placed, released, after)
         snapshot = after
 
 
@@ -48,6 +52,9 @@ def carried_out(snapshot: Snapshot, moves: Sequence[Move]) -> Snapshot:
     return snapshot
 
 
-def placed(arriving: Pod, move: Move) -> Pod:
-    """The target pod on its node."""
-    return replace(arriving, node_name=move.target, phase="Running")
+def _placed(arriving: Pod, move: Move, vmi: VirtualMachineInstance) -> Pod:
+    """What keeps it off the VM's other launchers has done its work, and would make each VM that
+    has moved a class of its own for the planner.
+    """
+    off_others = tuple(t for t in arriving.pod_anti_affinity if t != off_its_launchers(vmi))
+    return replace(arriving, node_name=move.target, phase="Running", pod_anti_affinity=off_others)

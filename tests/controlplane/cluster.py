@@ -14,7 +14,7 @@ from typing import Self
 import httpx
 
 from . import commands
-from .admission import HEALTH_PATH, register_migration_webhooks
+from .admission import HEALTH_PATH, register_webhooks
 from .api import Api, path_of
 from .build import CRDS_FILE, STAGES_FOLDER, ensure_built
 from .kubeconfig import write_kubeconfig
@@ -98,6 +98,11 @@ class ControlPlane:
         file = self.folder / f"kubeconfig-{secrets.token_hex(4)}.yaml"
         return write_kubeconfig(file, self.server, token or self.admin_token, self.ca_file)
 
+    @property
+    def kubectl(self) -> Path:
+        """The program, of the API server's version."""
+        return ensure_built(("kubernetes",))["kubernetes"] / "kubectl"
+
     def service_account_token(self, namespace: str, name: str) -> str:
         """A token of an existing service account, valid for an hour, as its pod would get it."""
         path = path_of("serviceaccounts", namespace, name) + "/token"
@@ -152,7 +157,7 @@ class ControlPlane:
         self._run("virt-api", command, f"{address}{HEALTH_PATH}")
         self._wait()
         with self.api() as api:
-            register_migration_webhooks(api, address, self.ca_file)
+            register_webhooks(api, address, self.ca_file)
         self.node_agent.start()
 
     def _run(self, name: str, command: list[str], ready_url: str | None = None) -> None:

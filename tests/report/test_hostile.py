@@ -10,19 +10,23 @@ import pytest
 from rich.console import RenderableType
 
 from rebalancer.cli.terminal import console
+from rebalancer.drain.cheapest import Cheapest
+from rebalancer.drain.rolling import Rolling, Turn
 from rebalancer.execution.events import Event
 from rebalancer.execution.outcome import Ending, GoalOutcome
 from rebalancer.explain.node import Candidate, NodeExplanation, NodeResource, Resident
 from rebalancer.explain.vmi import Explanation, NodeAnswer
 from rebalancer.loop import CycleResult
 from rebalancer.model.objects import ObjectKey
-from rebalancer.model.plan import Reason, Refusal, Verdict
+from rebalancer.model.plan import NODE_KIND, Goal, Proposal, Reason, Refusal, Subject, Verdict
+from rebalancer.report.cheapest import cheapest_document, cheapest_tables
 from rebalancer.report.events import EventLines
 from rebalancer.report.explanation import explanation_document, explanation_tables
 from rebalancer.report.node_explanation import node_explanation_document, node_explanation_tables
 from rebalancer.report.plan_json import plan_document, result_document, to_json
 from rebalancer.report.plan_tables import plan_tables, vm_table
 from rebalancer.report.result_tables import result_tables
+from rebalancer.report.rolling import progress_line, rolling_document, rolling_tables
 from rebalancer.report.text import printable
 from tests.builders import NOW, cluster, node, pending_vm, vm
 from tests.report.rendering import Terminal, piped
@@ -109,6 +113,20 @@ def node_explanation_with(text: str) -> NodeExplanation:
     )
 
 
+def rolling_with(text: str) -> Rolling:
+    reasons = (Reason("cannot-leave", f"message{text}", object=f"shop/db{text}"),)
+    left_out = (Reason(f"code{text}", f"message{text}", node=f"worker-2{text}"),)
+    turn = Turn(f"worker-1{text}", (), 0.0, 0.0, True, reasons, reasons)
+    return Rolling((turn,), left_out)
+
+
+def cheapest_with(text: str) -> Cheapest:
+    left_out = (Reason(f"code{text}", f"message{text}", node=f"worker-2{text}"),)
+    subject = Subject(NODE_KIND, "", f"worker-1{text}")
+    chosen = Proposal(Goal("ConsolidateForDrain", subject, Verdict.MET))
+    return Cheapest(1, (chosen,), 0.0, left_out)
+
+
 def parts_with(text: str) -> Iterator[RenderableType]:
     sample = plan_with(text)
     yield vm_table(sample.snapshot)
@@ -116,6 +134,9 @@ def parts_with(text: str) -> Iterator[RenderableType]:
     yield from result_tables(result_with(text))
     yield from explanation_tables(explanation_with(text))
     yield from node_explanation_tables(node_explanation_with(text))
+    yield from rolling_tables(rolling_with(text))
+    yield progress_line(rolling_with(text).turns[0], 1, 1)
+    yield from cheapest_tables(cheapest_with(text))
 
 
 def event_with(text: str) -> Event:
@@ -157,8 +178,10 @@ def test_event_stays_one_printable_line(text: str) -> None:
         lambda text: result_document(result_with(text)),
         lambda text: explanation_document(explanation_with(text)),
         lambda text: node_explanation_document(node_explanation_with(text)),
+        lambda text: rolling_document(rolling_with(text)),
+        lambda text: cheapest_document(cheapest_with(text), plan_document(plan_with(text).plan)),
     ],
-    ids=["plan", "result", "explanation", "explanation of a node"],
+    ids=["plan", "result", "explanation", "explanation of a node", "rolling", "cheapest"],
 )
 def test_json_is_plain_ascii_and_reads_back_as_it_was(text: str, document_with: Any) -> None:
     document = document_with(text)
