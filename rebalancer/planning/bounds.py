@@ -1,7 +1,7 @@
 """For every node at once: what clearing it costs at least.
 
-For each resource that is short alone, the movers that are on the node may leave in part (fractional
-cover), the highest of which counts.
+Each resource that is short is looked at alone, and movers on the node may leave in part (fractional
+cover); the dearest resource counts.
 """
 
 import numpy as np
@@ -48,13 +48,13 @@ def chain_prices(problem: FitProblem, has_home: BoolArray, resource: int) -> Int
     everybody = np.flatnonzero(problem.mover_release[:, resource] > 0)
     cover = FractionalCover(problem, resource, everybody)
     headroom = np.maximum(problem.headroom[:, resource], 0)
-    requests, codes = np.unique(problem.mover_request[homeless, resource], return_inverse=True)
-    bounds = np.array([cover.bounds(np.maximum(request - headroom, 0)) for request in requests])
-    classes = problem.mover_class[homeless]
-    for positions in split_by(codes * len(problem.allowed) + classes).values():
-        first = positions[0]
-        cheapest = bounds[codes[first], problem.allowed[classes[first]]].min(initial=INFINITE)
-        prices[homeless[positions]] = NEVER if cheapest == INFINITE else int(cheapest)
+    requests, classes = problem.mover_request[homeless, resource], problem.mover_class[homeless]
+    for alike in split_by(requests).values():
+        bounds = cover.bounds(np.maximum(requests[alike[0]] - headroom, 0))
+        for positions in split_by(classes[alike]).values():
+            members = alike[positions]
+            cheapest = bounds[problem.allowed[classes[members[0]]]].min(initial=INFINITE)
+            prices[homeless[members]] = NEVER if cheapest == INFINITE else int(cheapest)
     return prices
 
 

@@ -37,9 +37,9 @@ class NodeCover(NamedTuple):
 
         For each resource alone, the fractional cover: cheapest per unit first, the last in part.
         """
-        return max(self._bound(start, d, left) for d, left in enumerate(lack))
+        return max(self._cost_of(start, d, left) for d, left in enumerate(lack))
 
-    def _bound(self, start: int, d: int, left: int) -> float:
+    def _cost_of(self, start: int, d: int, left: int) -> float:
         spent = 0
         if left <= 0:
             return spent

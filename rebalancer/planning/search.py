@@ -22,11 +22,11 @@ from rebalancer.planning.problem import INFINITE, FitProblem, Outcome, Solution
 from rebalancer.planning.reach import reach
 from rebalancer.scheduling.state import BoolArray
 
-_LEAST_STEPS = 5_000
-_STEPS_PER_NODE = 10
-"""Of all cover searches together; work is limited by count, not time, so that equal snapshots give
-equal plans. A step takes some 100 microseconds. What thousands of them leave open the second stage
-answers sooner, but the more nodes there are, the longer that takes."""
+_LEAST_WORK = 20_000
+_WORK_PER_NODE = 40
+"""Of all cover searches together, in their steps; work is limited by count, not time, so that equal
+snapshots give equal plans. A step takes some 10 microseconds. What tens of thousands of them leave
+open the second stage answers sooner, but the more nodes there are, the longer that takes."""
 
 
 def search_direct(problem: FitProblem) -> Outcome:
@@ -68,7 +68,7 @@ class _Search:
         heapq.heapify(heap)
         covers_of: dict[int, Iterator[Cover]] = {}
         work = 0
-        most = max(_LEAST_STEPS, _STEPS_PER_NODE * self.problem.node_count)
+        most = max(_LEAST_WORK, _WORK_PER_NODE * self.problem.node_count)
         while heap and heap[0][0] < self._limit and work < most:
             known, node = heapq.heappop(heap)
             # Laid out only once the node's turn comes, which for most nodes is never.
