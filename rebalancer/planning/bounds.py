@@ -1,9 +1,7 @@
 """For every node at once: what clearing it costs at least.
 
-Two relaxations for each resource that is short, the larger of which counts: the movers that are
-on the node may leave in part (fractional cover), or whole ones may leave but as many of each size
-as one likes (unbounded cover). Both are cheap for thousands of nodes and the second is often
-exact, because VMs come in few sizes.
+Each resource that is short is looked at alone, and movers on the node may leave in part (fractional
+cover); the dearest resource counts.
 """
 
 import numpy as np
@@ -30,14 +28,8 @@ def clearing_bounds(problem: FitProblem, may_leave: BoolArray) -> FloatArray:
         if not short.any():
             continue
         gives = movers[problem.mover_release[movers, resource] > 0]
-        by_node = FractionalCover(problem, int(resource), gives).bounds(np.where(short, lack, 0))
-        any_number = _unbounded_cover(
-            problem.mover_release[gives, resource],
-            problem.mover_cost[gives],
-            lack[short],
-            problem.max_moves,
-        )
-        bounds[short] = np.maximum(bounds[short], np.maximum(by_node[short], any_number))
+        cover = FractionalCover(problem, int(resource), gives)
+        bounds = np.maximum(bounds, cover.bounds(np.where(short, lack, 0)))
     return bounds
 
 
@@ -56,13 +48,13 @@ def chain_prices(problem: FitProblem, has_home: BoolArray, resource: int) -> Int
     everybody = np.flatnonzero(problem.mover_release[:, resource] > 0)
     cover = FractionalCover(problem, resource, everybody)
     headroom = np.maximum(problem.headroom[:, resource], 0)
-    for positions in split_by(problem.kinds[homeless]).values():
-        members = homeless[positions]
-        lack = problem.mover_request[members[0], resource] - headroom
-        bounds = cover.bounds(np.maximum(lack, 0))
-        allowed = problem.allowed[problem.mover_class[members[0]]]
-        cheapest = bounds[allowed].min(initial=INFINITE)
-        prices[members] = NEVER if cheapest == INFINITE else int(cheapest)
+    requests, classes = problem.mover_request[homeless, resource], problem.mover_class[homeless]
+    for alike in split_by(requests).values():
+        bounds = cover.bounds(np.maximum(requests[alike[0]] - headroom, 0))
+        for positions in split_by(classes[alike]).values():
+            members = alike[positions]
+            cheapest = bounds[problem.allowed[classes[members[0]]]].min(initial=INFINITE)
+            prices[homeless[members]] = NEVER if cheapest == INFINITE else int(cheapest)
     return prices
 
 
@@ -113,48 +105,3 @@ class FractionalCover:
         bounds[reached] = self.spent[at] - self.spent[start] + self.cost[at] * part
         bounds[(lack > 0) & ~reached] = INFINITE
         return bounds
-
-
-_MAX_SUMS = 512
-"""Sums of sizes that are told apart; a guess, more than clusters with a few dozen sizes have."""
-
-
-def _unbounded_cover(gain: IntArray, cost: IntArray, lack: IntArray, max_moves: int) -> FloatArray:
-    """For each lack, no multiset of at most so many movers that gives it costs less."""
-    if not len(gain) or not len(lack):
-        return np.full(len(lack), INFINITE)
-    enough = int(lack.max())
-    sizes, prices = _cheapest_sums(gain, cost, enough)
-    given, spent = np.zeros(1, np.int64), np.zeros(1, np.int64)
-    for _ in range(max_moves):
-        before = given, spent
-        given, spent = _cheapest_sums(
-            np.concatenate([given, (given[:, None] + sizes).ravel()]),
-            np.concatenate([spent, (spent[:, None] + prices).ravel()]),
-            enough,
-        )
-        # Having enough is no end: more of the smaller ones may do it for less.
-        if np.array_equal(before[0], given) and np.array_equal(before[1], spent):
-            break
-    index = np.searchsorted(given, lack, side="left")
-    return np.where(index < len(given), spent[np.minimum(index, len(spent) - 1)], INFINITE)
-
-
-def _cheapest_sums(given: IntArray, spent: IntArray, enough: int) -> tuple[IntArray, IntArray]:
-    """What is undominated where more than `enough` is worth no more than that.
-
-    Where that is too much, what is given is rounded up, which only lowers a bound.
-    """
-    given, spent = _undominated(np.minimum(given, enough), spent)
-    if len(given) <= _MAX_SUMS:
-        return given, spent
-    step = -(-enough // _MAX_SUMS)
-    return _undominated(np.minimum(-(-given // step) * step, enough), spent)
-
-
-def _undominated(given: IntArray, spent: IntArray) -> tuple[IntArray, IntArray]:
-    """Those for which no other gives as much for less; both ascending."""
-    order = np.lexsort((-given, spent))
-    best_before = np.concatenate([[-1], np.maximum.accumulate(given[order])[:-1]])
-    kept = order[given[order] > best_before]
-    return given[kept], spent[kept]

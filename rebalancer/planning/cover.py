@@ -2,47 +2,56 @@
 
 import heapq
 from collections.abc import Iterator
+from itertools import count
+from operator import le, sub
 from typing import NamedTuple
 
 import numpy as np
 
 from rebalancer.planning.problem import INFINITE, FitProblem
+from rebalancer.planning.remainders import Remainders
 from rebalancer.scheduling.state import IntArray
+
+Vector = tuple[int, ...]
+"""(d,) by resource. Sets are small and steps many, so plain numbers beat arrays."""
 
 
 class NodeCover(NamedTuple):
     """What one node lacks for the item, and the movers there that could give it.
 
-    `movers` are sorted by cost; `deficit` keeps only the resources that are short, so
-    `gain[i, d]` is what mover i gives of the d-th of them. Axes: movers (on the node), d.
+    Movers are in the order of their cost; of the resources only those that are short count.
     """
 
-    node: int
-    deficit: IntArray
-    movers: IntArray
-    gain: IntArray
-    cost: IntArray
-    kind: tuple[tuple[int, int], ...]
-    """Equal for movers that are interchangeable: same kind and cost."""
+    deficit: Vector
+    movers: tuple[int, ...]
+    gain: tuple[Vector, ...]
+    """What each mover gives."""
+    cost: tuple[int, ...]
+    kind: tuple[int, ...]
+    """Movers of one kind and cost are interchangeable."""
+    by_price: tuple[tuple[int, ...], ...]
+    """For each resource the positions of the movers that give some, cheapest per unit first."""
 
-    def bound(self, start: int, lack: IntArray) -> float:
+    def bound(self, start: int, lack: Vector) -> float:
         """No set of the movers from `start` on that gives `lack` costs less.
 
         For each resource alone, the fractional cover: cheapest per unit first, the last in part.
         """
-        worst = 0.0
-        for d in np.flatnonzero(lack > 0):
-            gain = self.gain[start:, d]
-            useful = np.flatnonzero(gain > 0)
-            order = useful[np.argsort(self.cost[start:][useful] / gain[useful], kind="stable")]
-            given = np.cumsum(gain[order])
-            if not len(given) or given[-1] < lack[d]:
-                return INFINITE
-            last = int(np.searchsorted(given, lack[d]))
-            costs = self.cost[start:][order]
-            over = (given[last] - lack[d]) / gain[order[last]]
-            worst = max(worst, float(costs[: last + 1].sum() - costs[last] * over))
-        return worst
+        return max(self._cost_of(start, d, left) for d, left in enumerate(lack))
+
+    def _cost_of(self, start: int, d: int, left: int) -> float:
+        spent = 0
+        if left <= 0:
+            return spent
+        for i in self.by_price[d]:
+            if i < start:
+                continue
+            given = self.gain[i][d]
+            if given >= left:
+                return spent + self.cost[i] * left / given
+            left -= given
+            spent += self.cost[i]
+        return INFINITE
 
 
 def node_cover(problem: FitProblem, kinds: IntArray, node: int, movers: IntArray) -> NodeCover:
@@ -50,58 +59,111 @@ def node_cover(problem: FitProblem, kinds: IntArray, node: int, movers: IntArray
     lack = problem.request - problem.headroom[node]
     short = np.flatnonzero((lack > 0) & (problem.request > 0))
     order = movers[np.lexsort((movers, problem.mover_cost[movers]))]
+    gain, cost = problem.mover_release[order][:, short], problem.mover_cost[order]
     return NodeCover(
-        node=node,
-        deficit=lack[short],
-        movers=order,
-        gain=problem.mover_release[order][:, short],
-        cost=problem.mover_cost[order],
-        kind=tuple(zip(kinds[order].tolist(), problem.mover_cost[order].tolist(), strict=True)),
+        deficit=tuple(lack[short].tolist()),
+        movers=tuple(order.tolist()),
+        gain=tuple(map(tuple, gain.tolist())),
+        cost=tuple(cost.tolist()),
+        kind=tuple(kinds[order].tolist()),
+        by_price=tuple(_by_price(column, cost) for column in gain.T),
     )
 
 
-Cover = tuple[float, tuple[int, ...] | None]
-"""What a set of movers costs at least, and the set, once it is whole."""
+def _by_price(gain: IntArray, cost: IntArray) -> tuple[int, ...]:
+    useful = np.flatnonzero(gain > 0)
+    return tuple(useful[np.argsort(cost[useful] / gain[useful], kind="stable")].tolist())
+
+
+class Cover(NamedTuple):
+    """What has become known of one node by one step of the search there."""
+
+    bound: float
+    """No set that has not come yet costs less."""
+    movers: tuple[int, ...] | None
+    """A set that costs the bound, if the step came to one."""
+    work: int
+    """In steps."""
+
+
+_FRACTIONAL_STEPS = 200
+"""After so many the fractional bound has turned out too weak, and a table of whole movers pays: it
+takes as long as some hundreds. Measured."""
+
+_CELLS_PER_STEP = 20
+"""Of the table, that take as long to fill as one step of the search. Measured."""
+
+
+class _State(NamedTuple):
+    """Of the first `start` movers those in `taken` leave, the others stay."""
+
+    bound: float
+    tie: int
+    start: int
+    taken: tuple[int, ...]
+    cost: int
+    lack: Vector
 
 
 def covers(node: NodeCover, max_moves: int) -> Iterator[Cover]:
     """Sets of movers that give what the node lacks, cheapest first, none with a useless member.
 
-    Yields (cost, movers); where only a bound of what follows is known yet, movers is None, so
-    that a caller can stop at any time with a valid bound. Best-first search: a state is the
-    movers taken among the first `start`, and its bound is the fractional cover of the rest.
+    A caller can stop at any time with a valid bound. Best-first search. What is still to be taken
+    is bounded by the fractional cover at first, then by whole movers.
     """
-    heap: list[tuple[float, int, int, tuple[int, ...], tuple[int, ...]]] = []
-    ties = iter(range(1 << 62))
+    ties = count()
+    heap: list[_State] = []
+    remainders: Remainders | None = None
 
-    def push(cost: int, start: int, taken: tuple[int, ...], lack: IntArray) -> None:
-        bound = cost + node.bound(start, lack)
-        if bound < INFINITE and (len(taken) < max_moves or (lack <= 0).all()):
-            heapq.heappush(heap, (bound, next(ties), start, taken, tuple(map(int, lack))))
+    def push(known: float, start: int, taken: tuple[int, ...], cost: int, lack: Vector) -> None:
+        if max(lack) > 0 and (len(taken) == max_moves or start == len(node.movers)):
+            return
+        rest = remainders.bound(start, taken) if remainders else node.bound(start, lack)
+        bound = max(known, cost + rest)
+        if bound < INFINITE:
+            heapq.heappush(heap, _State(bound, next(ties), start, taken, cost, lack))
 
-    push(0, 0, (), node.deficit)
-    while heap:
-        bound, _, start, taken, left = heapq.heappop(heap)
-        lack = np.array(left, np.int64)
-        cost = int(node.cost[list(taken)].sum()) if taken else 0
-        if (lack <= 0).all():
-            if not _has_useless_member(node, taken):
-                yield bound, tuple(int(node.movers[i]) for i in taken)
+    push(0, 0, (), 0, node.deficit)
+    for step in count():
+        work = 1
+        if step == _FRACTIONAL_STEPS:
+            remainders = Remainders(node.deficit, node.gain, node.cost, max_moves)
+            work += remainders.cells // _CELLS_PER_STEP
+            states, heap = heap, []
+            for state in states:
+                push(state.bound, state.start, state.taken, state.cost, state.lack)
+        if not heap:
+            return
+        bound, _, start, taken, cost, lack = heapq.heappop(heap)
+        if max(lack) <= 0:
+            is_lean = not _has_useless_member(node, taken)
+            yield Cover(bound, tuple(node.movers[i] for i in taken) if is_lean else None, work)
             continue
-        yield bound, None
-        push(cost + int(node.cost[start]), start + 1, (*taken, start), lack - node.gain[start])
-        push(cost, _after_equals(node, start), taken, lack)
+        yield Cover(bound, None, work)
+        left = tuple(map(sub, lack, node.gain[start]))
+        push(bound, start + 1, (*taken, start), cost + node.cost[start], left)
+        push(bound, _after_equals(node, start), taken, cost, lack)
+
+
+def whole_bound(node: NodeCover, max_moves: int) -> float:
+    """No set of whole movers that gives what the node lacks costs less."""
+    return Remainders(node.deficit, node.gain, node.cost, max_moves).bound(0, ())
 
 
 def _after_equals(node: NodeCover, start: int) -> int:
     """Of equal movers the first are taken, so one left out leaves out those equal to it next."""
     end = start + 1
-    while end < len(node.kind) and node.kind[end] == node.kind[start]:
+    while (
+        end < len(node.movers)
+        and node.kind[end] == node.kind[start]
+        and node.cost[end] == node.cost[start]
+    ):
         end += 1
     return end
 
 
 def _has_useless_member(node: NodeCover, taken: tuple[int, ...]) -> bool:
-    given = node.gain[list(taken)]
-    spare = given.sum(axis=0) - node.deficit
-    return bool((given <= spare).all(axis=1).any())
+    given = [node.gain[i] for i in taken]
+    totals = map(sum, zip(*given, strict=True))
+    spare = [total - lacks for total, lacks in zip(totals, node.deficit, strict=True)]
+    return any(all(map(le, gains, spare)) for gains in given)

@@ -13,9 +13,12 @@ from collections.abc import Iterator
 from math import ceil
 from typing import NamedTuple
 
+import numpy as np
+
 from rebalancer.planning.bounds import price_chains
+from rebalancer.planning.cover import node_cover, whole_bound
 from rebalancer.planning.flow_program import Flow, FlowProgram
-from rebalancer.planning.homes import movers_with_home
+from rebalancer.planning.homes import movers_with_home, split_by
 from rebalancer.planning.ordering import OrderingLimitError, find_order
 from rebalancer.planning.problem import INFINITE, FitProblem, Moves, Outcome, Solution
 from rebalancer.planning.reduction import reduce
@@ -37,6 +40,9 @@ _WORK_PER_TERM = 2e-6
 
 _WORK_OF_ORDERING = 0.3
 """Of a search for an order that was given up; it takes about a second."""
+
+_MAX_WHOLE_BOUNDS = 200
+"""Nodes for which one is worked out, which takes some 10 milliseconds; a guess."""
 
 _MAX_CUTS = 25
 """Sets of moves without an order that one search cuts off before all is given up; a guess."""
@@ -81,7 +87,11 @@ class _FlowSearch:
         """Why one was not found out."""
         self.cuts: list[Flow] = []
         self.gave_up = ""
-        _, self.landing_bounds = price_chains(problem, movers_with_home(problem, problem.headroom))
+        has_home = movers_with_home(problem, problem.headroom)
+        self.priced, self.landing_bounds = price_chains(problem, has_home)
+        self.movers = split_by(problem.mover_node)
+        self.in_whole = np.zeros(problem.node_count, np.bool_)
+        """(n,) where the bound is that of whole movers."""
         dearest = int(problem.mover_cost.max() + problem.charge.max(initial=0))
         self.too_dear = dearest * problem.max_moves + 1
         """More than any plan of so many moves costs."""
@@ -122,6 +132,7 @@ class _FlowSearch:
             self.gave_up = OUT_OF_WORK
 
     def _search_below(self, cutoff: int, *, any_will_do: bool = False) -> None:
+        self._bound_landings(cutoff)
         work_limit = self.work_left * _WORK_SHARE
         part = reduce(self.problem, self.landing_bounds, cutoff)
         flows = FlowProgram(self.problem, part, self.landing_bounds)
@@ -149,6 +160,17 @@ class _FlowSearch:
             if work_limit <= 0:
                 return
         self.gave_up = TOO_MANY_CUTS
+
+    def _bound_landings(self, cutoff: int) -> None:
+        """Of the cheapest landings below the cutoff, what they cost at least in whole movers."""
+        below = np.flatnonzero((self.landing_bounds < cutoff) & ~self.in_whole)
+        left = max(0, _MAX_WHOLE_BOUNDS - self.in_whole.sum())
+        for node in below[np.argsort(self.landing_bounds[below], kind="stable")][:left]:
+            movers = self.movers[int(node)]
+            cover = node_cover(self.priced, self.problem.kinds, int(node), movers)
+            bound = whole_bound(cover, self.problem.max_moves)
+            self.landing_bounds[node] = max(self.landing_bounds[node], bound)
+            self.in_whole[node] = True
 
     def _carry_out(self, flow: Flow) -> bool:
         """Whether it can be carried out at its cost. If not, nothing more can be made of it."""

@@ -22,11 +22,11 @@ from rebalancer.planning.problem import INFINITE, FitProblem, Outcome, Solution
 from rebalancer.planning.reach import reach
 from rebalancer.scheduling.state import BoolArray
 
-_LEAST_STEPS = 5_000
-_STEPS_PER_NODE = 10
-"""Of all cover searches together; work is limited by count, not time, so that equal snapshots give
-equal plans. A step takes some 100 microseconds. What thousands of them leave open the second stage
-answers sooner, but the more nodes there are, the longer that takes."""
+_LEAST_WORK = 20_000
+_WORK_PER_NODE = 40
+"""Of all cover searches together, in their steps; work is limited by count, not time, so that equal
+snapshots give equal plans. A step takes some 10 microseconds. What tens of thousands of them leave
+open the second stage answers sooner, but the more nodes there are, the longer that takes."""
 
 
 def search_direct(problem: FitProblem) -> Outcome:
@@ -67,18 +67,19 @@ class _Search:
         heap = [(float(self.bounds[i]), int(i)) for i in np.flatnonzero(self.bounds < INFINITE)]
         heapq.heapify(heap)
         covers_of: dict[int, Iterator[Cover]] = {}
-        steps = 0
-        most = max(_LEAST_STEPS, _STEPS_PER_NODE * self.problem.node_count)
-        while heap and heap[0][0] < self._limit and steps < most:
-            steps += 1
+        work = 0
+        most = max(_LEAST_WORK, _WORK_PER_NODE * self.problem.node_count)
+        while heap and heap[0][0] < self._limit and work < most:
             known, node = heapq.heappop(heap)
             # Laid out only once the node's turn comes, which for most nodes is never.
             candidates = covers_of.setdefault(node, self._covers(node))
-            bound, movers = next(candidates, (INFINITE, None))
-            if movers is not None:
-                self._try(node, movers, bound)
-            if bound < INFINITE:
-                heapq.heappush(heap, (max(known, bound), node))
+            found = next(candidates, None)
+            if found is None:
+                continue
+            work += found.work
+            if found.movers is not None:
+                self._try(node, found.movers, found.bound)
+            heapq.heappush(heap, (max(known, found.bound), node))
         if self.best is None and heap and heap[0][0] < NEVER:
             self.best = greedy_plan(self.problem, self.has_home, self.movers)
         open_bound = heap[0][0] if heap else INFINITE
