@@ -8,11 +8,14 @@ from functools import partial
 from typing import NamedTuple
 
 from rebalancer.planning.problem import Moves
-from rebalancer.planning.spread_descent import descend, is_executable
-from rebalancer.planning.spread_peak import lower_peak
+from rebalancer.planning.spread_bound import squared_deviation_bound
+from rebalancer.planning.spread_descent import descend
+from rebalancer.planning.spread_draft import in_order
+from rebalancer.planning.spread_peak import lower_peak, peak_bound
 from rebalancer.planning.spread_problem import Measure, SpreadProblem
 
-_DEFAULT_REPAIRS = 30
+_DEFAULT_REPAIRS = 10
+_DEFAULT_ROUNDS = 100
 
 
 class Evened(NamedTuple):
@@ -27,33 +30,43 @@ class Evened(NamedTuple):
 def even_out(problem: SpreadProblem, repairs: int = _DEFAULT_REPAIRS) -> Evened:
     """At most `max_moves` moves that lower the measure by more than they are worth.
 
-    It goes on from its own result until it finds nothing more to do, so that the next run on
-    that result does nothing either; unless the number of moves is at its limit, or somebody
-    would have to move twice. Equal problems give equal plans. `repairs`: how often a plan
-    is taken apart in places to be made better.
+    It goes on from its own result until it finds nothing more to do there, so that the next run
+    does nothing either. It does where the limit of moves was in the way, and in rare cases where
+    somebody would have had to move twice in one plan. Equal problems give equal plans. `repairs`:
+    how often a plan is taken apart in places to be made better, with the squared deviation.
     """
     improve = lower_peak if problem.measure is Measure.PEAK else partial(descend, repairs=repairs)
     moves: Moves = ()
-    while further := improve(problem.after(moves)):
-        together = _merged(problem, moves, further)
-        if together is None:
+    staying: frozenset[int] = frozenset()
+    while len(moves) < problem.max_moves and (further := improve(problem.after(moves))):
+        away = _merged(problem, moves, further)
+        if len(away) > problem.max_moves:
             break
-        moves = together
+        ordered = in_order(problem, away)
+        if ordered is not None:
+            moves = ordered
+            continue
+        # Somebody would have to move twice. He stays, and the others are looked at anew.
+        twice = (dict(moves).keys() & dict(further).keys()) - staying
+        if not twice:
+            break
+        staying |= twice
+        moves = improve(problem.without(staying))
     return Evened(moves, problem.value, problem.after(moves).value)
 
 
-def _merged(problem: SpreadProblem, moves: Moves, further: Moves) -> Moves | None:
-    """One move for each mover that is elsewhere in the end; None if they are too many, or if
-    they have no order.
+def least_measure(problem: SpreadProblem, plan: Moves, rounds: int = _DEFAULT_ROUNDS) -> float:
+    """No plan of at most `max_moves` moves, dear ones included, gets below.
+
+    `plan`: the best that is known. More rounds bring the bound nearer to the least there is,
+    where squared deviation is the measure.
     """
-    targets = dict(moves)
-    for mover, target in further:
-        targets[mover] = target
-    later = {mover for mover, _ in further}
-    away = [(i, target) for i, target in targets.items() if target != problem.mover_node[i]]
-    put_off = [move for move in away if move[0] not in later]
-    put_off += [move for move in away if move[0] in later]
-    orders = [tuple(away), tuple(put_off)]
-    if len(away) > problem.max_moves:
-        return None
-    return next((order for order in orders if is_executable(problem, order)), None)
+    if problem.measure is Measure.PEAK:
+        return peak_bound(problem)
+    return squared_deviation_bound(problem, plan, rounds)
+
+
+def _merged(problem: SpreadProblem, moves: Moves, further: Moves) -> Moves:
+    """One move for each mover that is elsewhere in the end, in no order that is sure to work."""
+    targets = {**dict(moves), **dict(further)}
+    return tuple((i, node) for i, node in targets.items() if node != problem.mover_node[i])

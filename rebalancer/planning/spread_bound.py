@@ -11,7 +11,7 @@ where there is less (subgradient ascent). Costs and the order of the moves are l
 import numpy as np
 
 from rebalancer.planning.problem import Moves
-from rebalancer.planning.spread_descent import Descent
+from rebalancer.planning.spread_draft import Draft
 from rebalancer.planning.spread_nodes import NodeChoices
 from rebalancer.planning.spread_problem import LEAST_GAIN, FloatArray, SpreadProblem
 
@@ -74,7 +74,7 @@ def _stepped(prices: FloatArray, step: FloatArray) -> FloatArray:
 
 def _arrival_shares(problem: SpreadProblem, nodes: NodeChoices, plan: Moves) -> FloatArray:
     """(k,) which part of a move's gain is had at the target, halfway through the plan."""
-    departing, arriving = Descent(problem.after(plan[: len(plan) // 2])).gains()
+    departing, arriving = Draft(problem.after(plan[: len(plan) // 2])).gains()
     departure, arrival = np.zeros(nodes.kind_count), np.zeros(nodes.kind_count)
     np.maximum.at(departure, nodes.kind, departing)
     np.maximum.at(arrival, nodes.kind, arriving)

@@ -11,6 +11,7 @@ from rebalancer.planning.spread_problem import LEAST_GAIN, FloatArray, SpreadPro
 _LEVELS = 16
 _HALVINGS = 12
 """Of the distance between two levels, once it is known between which the lowest plan lies."""
+_BOUND_HALVINGS = 40
 _NOBODY = np.empty(0, np.int64)
 _ROUNDING = 1e-9
 """Share of a node's capacity that a threshold is not exact to."""
@@ -26,6 +27,46 @@ def lower_peak(problem: SpreadProblem) -> Moves:
         middle = (high + low) / 2
         high, low = (middle, low) if search.attempt(middle) else (high, middle)
     return search.best
+
+
+def peak_bound(problem: SpreadProblem) -> float:
+    """No plan of at most `max_moves` moves has a lower peak: in one dimension after the other,
+    from each node above it the largest movers leave, and more would have to than may.
+    """
+    low, high = float(problem.mean.max(initial=0.0)), problem.value
+    largest = [_largest_first(problem, d) for d in range(problem.load.shape[1])]
+    if _fewest_leaving(problem, largest, low) <= problem.max_moves:
+        return min(low, high)
+    for _ in range(_BOUND_HALVINGS):
+        middle = (low + high) / 2
+        if _fewest_leaving(problem, largest, middle) <= problem.max_moves:
+            high = middle
+        else:
+            low = middle
+    return low
+
+
+def _largest_first(problem: SpreadProblem, dimension: int) -> list[FloatArray]:
+    """For each node that counts, how much is gone when so many have left."""
+    movers, load = split_by(problem.mover_node), problem.mover_load[:, dimension]
+    return [
+        np.cumsum(np.sort(load[movers.get(int(node), _NOBODY)])[::-1])
+        for node in np.flatnonzero(problem.counts)
+    ]
+
+
+def _fewest_leaving(
+    problem: SpreadProblem, largest: list[list[FloatArray]], threshold: float
+) -> float:
+    """How many must leave at least so that no node is above; infinite if all are not enough."""
+    excess = (problem.load - (threshold + _ROUNDING) * problem.capacity)[problem.counts]
+    fewest = np.zeros(len(excess))
+    for d, given in enumerate(largest):
+        for node in np.flatnonzero(excess[:, d] > 0):
+            enough = int(np.searchsorted(given[node], excess[node, d]))
+            leaving = enough + 1 if enough < len(given[node]) else np.inf
+            fewest[node] = max(fewest[node], leaving)
+    return float(fewest.sum())
 
 
 class _Search:

@@ -1,10 +1,12 @@
 """Plans that even out load keep to the rules, and stop when it is even enough."""
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rebalancer.planning.spread import even_out
+from rebalancer.planning.spread import even_out, least_measure
 from rebalancer.planning.spread_problem import Measure, SpreadProblem
 from tests.planning.spread_problems import (
     check_plan,
@@ -87,6 +89,13 @@ def test_a_node_that_does_not_count_is_neither_source_nor_target(measure: Measur
     assert even_out(problem).moves == ()
 
 
+@pytest.mark.parametrize("measure", MEASURES)
+def test_nothing_to_move_is_no_error(measure: Measure) -> None:
+    problem = spread_problem(capacity=[100, 100], movers=[], immovable=[50, 0], measure=measure)
+    assert even_out(problem).moves == ()
+    assert least_measure(problem, ()) == pytest.approx(problem.value)
+
+
 @settings(max_examples=300, deadline=None)
 @given(problem=st.sampled_from(Measure).flatmap(spread_problems))
 def test_every_plan_keeps_to_the_rules_and_is_worth_its_cost(problem: SpreadProblem) -> None:
@@ -100,6 +109,27 @@ def test_every_plan_keeps_to_the_rules_and_is_worth_its_cost(problem: SpreadProb
 
 @settings(max_examples=300, deadline=None)
 @given(problem=st.sampled_from(Measure).flatmap(spread_problems))
-def test_a_second_run_on_the_result_of_the_first_does_nothing(problem: SpreadProblem) -> None:
-    unlimited = with_limit(problem, problem.mover_count)
-    assert even_out(unlimited.after(even_out(unlimited, repairs=2).moves)).moves == ()
+def test_a_second_run_does_nothing_unless_it_moves_a_vm_twice(problem: SpreadProblem) -> None:
+    unlimited = with_limit(problem, problem.mover_count + 1)
+    first = dict(even_out(unlimited, repairs=2).moves)
+    second = dict(even_out(unlimited.after(tuple(first.items()))).moves)
+    both = {**first, **second}
+    away = [(i, target) for i, target in both.items() if target != problem.mover_node[i]]
+    assert not second or (first.keys() & second.keys() and not has_order(problem, away))
+
+
+def has_order(problem: SpreadProblem, moves: Sequence[tuple[int, int]]) -> bool:
+    """Whether the moves can be made one after the other, by looking at all ways."""
+    known = {frozenset[tuple[int, int]]()}
+    waiting = list(known)
+    while waiting:
+        made = waiting.pop()
+        if len(made) == len(moves):
+            return True
+        state = problem.after(tuple(made))
+        for mover, target in set(moves) - made:
+            more = made | {(mover, target)}
+            if more not in known and state.homes(mover, state.headroom)[target]:
+                known.add(more)
+                waiting.append(more)
+    return False
