@@ -15,7 +15,6 @@ from rebalancer.planner import ActiveStrategy
 from rebalancer.planning.context import PlanningContext
 from rebalancer.report.events import EventLines
 
-
 Run = Callable[
     [Cluster, Sequence[ActiveStrategy], PlanningContext, Listener, Callable[[], bool]], CycleResult
 ]
