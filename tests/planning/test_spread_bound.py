@@ -8,7 +8,7 @@ from rebalancer.planning.spread_problem import Measure, SpreadProblem
 from tests.planning.spread_problems import every_plan, spread_problem, spread_problems
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     problem=st.sampled_from(Measure).flatmap(lambda m: spread_problems(m, 3, 5)),
     rounds=st.sampled_from([1, 30]),
@@ -19,7 +19,7 @@ def test_bound_is_below_the_best_of_all_plans(problem: SpreadProblem, rounds: in
     assert least_measure(problem, evened.moves, rounds) <= least + 1e-9
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(problem=st.sampled_from(Measure).flatmap(lambda m: spread_problems(m, 3, 5)))
 def test_no_plan_is_better_than_the_best_of_all(problem: SpreadProblem) -> None:
     moves = even_out(problem).moves
