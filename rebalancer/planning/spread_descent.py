@@ -238,9 +238,14 @@ def descend(problem: SpreadProblem, repairs: int) -> Moves:
     for _ in range(repairs if best.targets else 0):
         trial = best.copy()
         movers = rng.permutation(np.fromiter(trial.targets, np.int64, len(trial.targets)))
-        for mover in movers[:_UNDONE_AT_ONCE]:
+        for mover in movers[: _undone_of(len(movers))]:
             trial.move(int(mover), int(problem.mover_node[mover]))
         trial.run()
         if trial.objective < best.objective - LEAST_GAIN:
             best = trial
     return best.moves
+
+
+def _undone_of(move_count: int) -> int:
+    """With all of them undone, it would only find the same plan once more."""
+    return _UNDONE_AT_ONCE if move_count > _UNDONE_AT_ONCE else (move_count + 1) // 2
