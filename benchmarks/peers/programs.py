@@ -7,12 +7,16 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.controlplane.toolchain import BuildError, find_toolchain
+
 _HERE = Path(__file__).parent
 _PROXLB_SOLVER = "proxlb-solver==0.1.1"
+_DESCHEDULER_VERSION = "0.36.0"
+"""As in descheduler/go.mod."""
 
 Command = Callable[[Path, int], list[str]]
 """From the instance's file and a limit in seconds to a command line."""
@@ -36,14 +40,37 @@ def _cache() -> Path:
     return folder / "benchmarks"
 
 
-def _run(command: Sequence[str]) -> None:
+def _run(
+    command: Sequence[str], folder: Path | None = None, env: Mapping[str, str] | None = None
+) -> None:
     try:
-        subprocess.run(command, check=True, capture_output=True, text=True)
+        subprocess.run(command, check=True, capture_output=True, text=True, cwd=folder, env=env)
     except FileNotFoundError as error:
         raise UnavailableError(f"{command[0]} is not installed") from error
     except subprocess.CalledProcessError as error:
         told = (error.stdout + error.stderr)[-500:]
         raise UnavailableError(f"`{' '.join(command)}` failed: {told}") from error
+
+
+def descheduler() -> Path:
+    """The Kubernetes descheduler's own program, from its Go module.
+
+    Raises: UnavailableError.
+    """
+    program = _cache() / f"descheduler-{_DESCHEDULER_VERSION}" / "descheduler"
+    if program.exists():
+        return program
+    toolchain = find_toolchain(_cache().parent)
+    try:
+        toolchain.ensure_installed()
+    except BuildError as error:
+        raise UnavailableError(str(error)) from error
+    partial = program.with_name("descheduler.partial")
+    command = [str(toolchain.go), "build", "-mod=readonly", "-trimpath", "-o", str(partial)]
+    command.append("sigs.k8s.io/descheduler/cmd/descheduler")
+    _run(command, _HERE / "descheduler", toolchain.environment())
+    partial.rename(program)
+    return program
 
 
 def _btrplace() -> Command:

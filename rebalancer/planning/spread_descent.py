@@ -21,7 +21,8 @@ def descend(problem: SpreadProblem, repairs: int) -> Moves:
     rng = np.random.default_rng(0)
     for _ in range(repairs if best.targets else 0):
         trial = best.copy()
-        for mover in rng.permutation(best.moved)[:_UNDONE_AT_ONCE]:
+        movers = rng.permutation(best.moved)
+        for mover in movers[: _undone_of(len(movers))]:
             trial.move(int(mover), int(problem.mover_node[mover]))
         _run(trial)
         if trial.objective < best.objective - LEAST_GAIN:
@@ -62,3 +63,8 @@ def _take(draft: Draft, step: Step) -> bool:
         return True
     draft.restore(before)
     return False
+
+
+def _undone_of(move_count: int) -> int:
+    """With all of them undone, it would only find the same plan once more."""
+    return _UNDONE_AT_ONCE if move_count > _UNDONE_AT_ONCE else (move_count + 1) // 2

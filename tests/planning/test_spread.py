@@ -65,6 +65,15 @@ def test_vms_leave_the_full_node_for_the_empty_one(measure: Measure) -> None:
     assert problem.after(evened.moves).load.tolist() == [[40], [40]]
 
 
+def test_short_plan_is_taken_apart_only_in_part() -> None:
+    """The best first move is that of the VM of 40; the best two are those of VMs of 25."""
+    movers = [(0, 25), (0, 30), (0, 25), (1, 40), (1, 20), (1, 25)]
+    problem = spread_problem(capacity=[100] * 3, movers=movers, max_moves=2)
+    greedy, repaired = (even_out(problem, repairs=count).moves for count in (0, 30))
+    assert problem.after(greedy).load.tolist() == [[55], [45], [65]]
+    assert problem.after(repaired).load.tolist() == [[55], [60], [50]]
+
+
 @pytest.mark.parametrize("measure", MEASURES)
 def test_a_gain_that_does_not_pay_the_cost_is_left_alone(measure: Measure) -> None:
     """One move takes the squared deviation from 0.08 to 0 and the peak from 0.6 to 0.4, in 1 s."""
