@@ -20,7 +20,7 @@ from benchmarks.peers.ganeti import anywhere, hbal, moved
 from benchmarks.report import duration, heading, machine, row
 from rebalancer.planning.problem import Moves
 from rebalancer.planning.spread import even_out
-from rebalancer.planning.spread_descent import is_executable
+from rebalancer.planning.spread_draft import in_order
 from rebalancer.planning.spread_problem import Measure, SpreadProblem
 from rebalancer_strategies.spread_headroom.settings import BalanceSettings
 
@@ -106,7 +106,7 @@ def _print_row(
     time: str,
     limit_seconds: float,
 ) -> None:
-    if not is_executable(problem, moves):
+    if in_order(problem, moves) != moves:
         print(row([name, len(moves), "cannot be carried out in this order", "", "", "", time]))
         return
     then = moved(cluster, moves)
