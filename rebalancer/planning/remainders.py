@@ -32,7 +32,8 @@ class Remainders:
         size = number_rows(gains)
         _, first = np.unique(size, return_index=True)
         self._size = size.tolist()
-        self._after, is_enough = _states(np.array(deficit), gains[first], max_moves)
+        most = min(max_moves, len(cost))
+        self._after, is_enough = _states(np.array(deficit), gains[first], most)
         self.cells = self._after.size
         rest = np.where(is_enough, 0.0, INFINITE)
         self._rests = [rest]
