@@ -30,7 +30,11 @@ def clearing_bounds(problem: FitProblem, may_leave: BoolArray) -> FloatArray:
         gives = movers[problem.mover_release[movers, resource] > 0]
         cover = FractionalCover(problem, int(resource), gives)
         bounds = np.maximum(bounds, cover.bounds(np.where(short, lack, 0)))
-    return bounds
+    # One mover at least leaves as a whole. So nodes that one alone would clear tie, and their order
+    # decides, not what else is short there.
+    cheapest = np.full(problem.node_count, INFINITE)
+    np.minimum.at(cheapest, problem.mover_node[movers], problem.mover_cost[movers])
+    return np.where(bounds > 0, np.maximum(bounds, cheapest), bounds)
 
 
 def chain_prices(problem: FitProblem, has_home: BoolArray, resource: int) -> IntArray:
