@@ -31,27 +31,17 @@ def even_out(problem: SpreadProblem, repairs: int = _DEFAULT_REPAIRS) -> Evened:
     """At most `max_moves` moves that lower the measure by more than they are worth.
 
     It goes on from its own result until it finds nothing more to do there, so that the next run
-    does nothing either. It does where the limit of moves was in the way, and in rare cases where
-    somebody would have had to move twice in one plan. Equal problems give equal plans. `repairs`:
-    how often a plan is taken apart in places to be made better, with the squared deviation.
+    does nothing either. It only does where the limit of moves was in the way, or somebody would
+    have had to move twice in one plan. Equal problems give equal plans. `repairs`: how often a
+    plan is taken apart in places to be made better, where squared deviation is the measure.
     """
     improve = lower_peak if problem.measure is Measure.PEAK else partial(descend, repairs=repairs)
     moves: Moves = ()
-    staying: frozenset[int] = frozenset()
     while len(moves) < problem.max_moves and (further := improve(problem.after(moves))):
-        away = _merged(problem, moves, further)
-        if len(away) > problem.max_moves:
+        together = _merged(problem, moves, further)
+        if together is None:
             break
-        ordered = in_order(problem, away)
-        if ordered is not None:
-            moves = ordered
-            continue
-        # Somebody would have to move twice. He stays, and the others are looked at anew.
-        twice = (dict(moves).keys() & dict(further).keys()) - staying
-        if not twice:
-            break
-        staying |= twice
-        moves = improve(problem.without(staying))
+        moves = together
     return Evened(moves, problem.value, problem.after(moves).value)
 
 
@@ -66,7 +56,8 @@ def least_measure(problem: SpreadProblem, plan: Moves, rounds: int = _DEFAULT_RO
     return squared_deviation_bound(problem, plan, rounds)
 
 
-def _merged(problem: SpreadProblem, moves: Moves, further: Moves) -> Moves:
-    """One move for each mover that is elsewhere in the end, in no order that is sure to work."""
+def _merged(problem: SpreadProblem, moves: Moves, further: Moves) -> Moves | None:
+    """One move for each mover that is elsewhere in the end; None if too many, or in no order."""
     targets = {**dict(moves), **dict(further)}
-    return tuple((i, node) for i, node in targets.items() if node != problem.mover_node[i])
+    away = [(i, node) for i, node in targets.items() if node != problem.mover_node[i]]
+    return in_order(problem, tuple(away)) if len(away) <= problem.max_moves else None

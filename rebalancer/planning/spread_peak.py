@@ -7,10 +7,13 @@ import numpy as np
 from rebalancer.planning.homes import split_by
 from rebalancer.planning.problem import Moves
 from rebalancer.planning.spread_problem import LEAST_GAIN, FloatArray, SpreadProblem
+from rebalancer.scheduling.state import IntArray
 
 _LEVELS = 16
 _HALVINGS = 12
 """Of the distance between two levels, once it is known between which the lowest plan lies."""
+_TRIES = 10
+"""For each threshold, to find movers that all find a place."""
 _BOUND_HALVINGS = 40
 _NOBODY = np.empty(0, np.int64)
 _ROUNDING = 1e-9
@@ -90,24 +93,49 @@ class _Search:
         return True
 
     def _plan(self, threshold: float) -> Moves | None:
-        problem = self.problem
-        # Negative where a node has more than it should.
-        room = problem.capacity * (threshold + _ROUNDING) - problem.load
+        """Movers that found no place come first the next time; if they find none then either,
+        they stay, and others leave in their stead.
+        """
+        first: set[int] = set()
+        staying: set[int] = set()
+        for _ in range(_TRIES):
+            # Negative where a node has more than it should.
+            room = self.problem.capacity * (threshold + _ROUNDING) - self.problem.load
+            leaving = self._leaving(room, staying)
+            if leaving is None:
+                return None
+            leaving.sort(key=lambda i: (i not in first, -self._share[i], i))
+            moves = self._placed(leaving, room)
+            homeless = set(leaving) - {mover for mover, _ in moves}
+            if not homeless:
+                return moves
+            staying |= homeless & first
+            first |= homeless
+        return None
+
+    def _leaving(self, room: FloatArray, staying: set[int]) -> list[int] | None:
+        """Who leaves so that no node has too much; adds that to the room. None if too many."""
         leaving: list[int] = []
-        for node in np.flatnonzero((room < 0).any(axis=1) & problem.counts):
-            chosen = self._shed(int(node), -room[node])
-            if chosen is None or len(leaving) + len(chosen) > problem.max_moves:
+        for node in np.flatnonzero((room < 0).any(axis=1) & self.problem.counts):
+            movers = self._movers.get(int(node), _NOBODY)
+            movers = movers[[mover not in staying for mover in movers.tolist()]]
+            chosen = self._shed(movers, -room[node])
+            if chosen is None or len(leaving) + len(chosen) > self.problem.max_moves:
                 return None
             leaving += chosen
-            room[node] += problem.mover_load[chosen].sum(axis=0)
-        headroom = problem.headroom.copy()
+            room[node] += self.problem.mover_load[chosen].sum(axis=0)
+        return leaving
+
+    def _placed(self, movers: list[int], room: FloatArray) -> Moves:
+        """Each in turn to where it fits most tightly; those that find no place are left out."""
+        problem, headroom = self.problem, self.problem.headroom.copy()
         moves = []
-        for mover in sorted(leaving, key=lambda i: (-self._share[i], i)):
+        for mover in movers:
             load, mover_class = problem.mover_load[mover], problem.mover_class[mover]
             takes = problem.homes(mover, headroom) & problem.counts & (room >= load).all(axis=1)
             nodes = np.flatnonzero(takes)
             if not len(nodes):
-                return None
+                continue
             left_over = ((room[nodes] - load) / problem.capacity[nodes]).sum(axis=1)
             target = int(nodes[np.lexsort((left_over, problem.charge[mover_class, nodes]))[0]])
             headroom[target] -= problem.mover_request[mover]
@@ -115,10 +143,9 @@ class _Search:
             moves.append((mover, target))
         return tuple(moves)
 
-    def _shed(self, node: int, excess: FloatArray) -> list[int] | None:
+    def _shed(self, movers: IntArray, excess: FloatArray) -> list[int] | None:
         """Largest first; the last is the smallest that is enough. None if all are not enough."""
         chosen: list[int] = []
-        movers = self._movers.get(node, _NOBODY)
         while (excess > 0).any():
             load = self.problem.mover_load[movers]
             short = excess > 0

@@ -1,6 +1,5 @@
 """The problem of evening out load over nodes, as arrays."""
 
-from collections.abc import Iterable
 from enum import Enum
 from functools import cached_property
 
@@ -71,17 +70,6 @@ class SpreadProblem(MoveProblem, frozen=True, eq=False, dict=True, kw_only=True)
     def price(self, moves: Moves) -> float:
         """What the measure must fall by for these moves to be worth their cost."""
         return self.min_gain_per_cost_second * self.cost(moves) / 1000
-
-    def without(self, movers: Iterable[int]) -> "SpreadProblem":
-        """The problem in which these may go nowhere."""
-        mover_class = self.mover_class.copy()
-        mover_class[list(movers)] = len(self.allowed)
-        return msgspec.structs.replace(
-            self,
-            mover_class=mover_class,
-            allowed=np.vstack([self.allowed, np.zeros(self.node_count, np.bool_)]),
-            charge=np.vstack([self.charge, np.zeros(self.node_count, np.int64)]),
-        )
 
     def after(self, moves: Moves) -> "SpreadProblem":
         """The problem that is left once the moves have been made."""
