@@ -28,7 +28,7 @@ from rebalancer.planning.cost import with_target_charges
 from rebalancer.planning.evacuation import Evacuation, evacuate
 from rebalancer.planning.isolation import IsolatedSearch
 from rebalancer.planning.movers import MILLISECONDS, Movers, find_movers
-from rebalancer.planning.problem import FitProblem, Moves
+from rebalancer.planning.problem import MoveProblem, Moves
 from rebalancer.policy.model import PlanningPolicy
 from rebalancer.scheduling.state import ClusterState
 from tests.builders import Launched, cluster, node, vm
@@ -56,7 +56,7 @@ class Emptied(NamedTuple):
         return self.left == 0
 
 
-def best_fit(problem: FitProblem, source: int) -> Moves:
+def best_fit(problem: MoveProblem, source: int) -> Moves:
     """Where VMs go off the node, those that find room there and then."""
     headroom = problem.headroom.copy()
     moves = []
