@@ -201,9 +201,9 @@ def _low_node_utilization(name: str, program: Path, arguments: Mapping[str, obje
     return Contender(name, run)
 
 
-def _spread_headroom() -> Contender:
-    """The balance alone, by the same resource and threshold; no headroom is asked for."""
-    balance = {"resources": ["memory"], "onlyAbove": _ABOVE / 100, "maxMoves": _MOST_MOVES}
+def _spread_headroom(name: str, only_above: float) -> Contender:
+    """The balance alone, by the same resource; no headroom is asked for."""
+    balance = {"resources": ["memory"], "onlyAbove": only_above, "maxMoves": _MOST_MOVES}
     settings = {"headroom": {"failureDomain": "None"}, "balance": balance}
     policy = {
         "apiVersion": "rebalancer/v1alpha1",
@@ -221,7 +221,7 @@ def _spread_headroom() -> Contender:
         command = [sys.executable, "-m", "rebalancer.cli.main", "run", "--policy", str(file)]
         _call([*command, f"--kubeconfig={plane.kubeconfig()}"], plane.logs / "rebalancer.log")
 
-    return Contender("SpreadHeadroom", run)
+    return Contender(name, run)
 
 
 def _call(command: Sequence[str], log: Path) -> None:
@@ -269,7 +269,8 @@ def main() -> int:
     contenders = [
         _low_node_utilization(f"descheduler {_BELOW}/{_ABOVE} %", program, fixed),
         _low_node_utilization("descheduler, mean ± 10 %", program, deviation),
-        _spread_headroom(),
+        _spread_headroom(f"SpreadHeadroom above {_ABOVE} %", _ABOVE / 100),
+        _spread_headroom("SpreadHeadroom always", 0),
     ]
     print(f"{machine()}; at most {_MOST_MOVES} moves a run\n")
     columns = ["cluster", "by", "run", "moves", "without a node", "squared deviation", "peak"]

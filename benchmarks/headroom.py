@@ -15,12 +15,12 @@ from collections import Counter
 from functools import partial
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from benchmarks.cluster_snapshot import snapshot_of
-from benchmarks.generator import CPU, MEMORY, Cluster, Recipe, generate
+from benchmarks.generator import MEMORY, Cluster, Recipe, generate
 from benchmarks.measure import measure
+from benchmarks.peers.ganeti import cluster_text
 from benchmarks.report import duration, heading, machine, row
 from rebalancer.headroom.capacity import VMSize, capacity
 from rebalancer.headroom.failover import (
@@ -77,28 +77,9 @@ def _place(request: list[int], allowed: list[bool], left: list[list[int]], lost:
 
 
 def hspace_input(cluster: Cluster, mebibytes: int, millicores: int) -> str:
-    """The cluster in the text format of ganeti-htools, see hspace(1): CPUs are millicores, and what
-    pods take that are no VMs is taken off their nodes. hspace keeps one CPU of a node for itself.
-    The policy allows no other size, else hspace first fills the cluster with VMs of all sizes.
-    """
-    capacity = cluster.allocatable.copy()
-    np.subtract.at(capacity, cluster.pod_node, cluster.pod_request)
-    headroom = cluster.headroom
-    nodes = [
-        f"n{i}|{row[MEMORY]}|0|{headroom[i, MEMORY]}|1000000|1000000|{row[CPU] + 1}|N|g1|1"
-        for i, row in enumerate(capacity)
-    ]
-    vms = zip(cluster.vm_node.tolist(), cluster.vm_request.tolist(), strict=True)
-    instances = [
-        f"vm{i}|{request[MEMORY]}|0|{request[CPU]}|running|Y|n{node}||ext||1"
-        for i, (node, request) in enumerate(vms)
-    ]
+    """With no other size allowed, else hspace first fills the cluster with VMs of all sizes."""
     size = f"{mebibytes},{millicores}"
-    sizes = f"{size},0,0,1,1|{size},0,0,1,1;{size},1048576,16,8,12"
-    policy = f"{sizes}|diskless,plain,drbd,rbd,ext|1.0|32.0"
-    sections = ["default|g1|preferred||", "\n".join(nodes), "\n".join(instances)]
-    # The cluster's tags, between two more empty lines, are none.
-    return "\n\n".join(sections) + f"\n\n\n|{policy}\ndefault|{policy}\n"
+    return cluster_text(cluster, f"{size},0,0,1,1|{size},0,0,1,1;{size},1048576,16,8,12")
 
 
 def hspace(cluster: Cluster, mebibytes: int, millicores: int, limit_seconds: float) -> list[str]:
