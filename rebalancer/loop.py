@@ -142,13 +142,18 @@ class _Cycle:
     def _is_to_do(self, goal: Goal, snapshot: Snapshot) -> bool:
         """A plan to carry out, or what an earlier run began and left to be seen to its end."""
         modes = {active.strategy.name: active.mode for active in self.strategies}
-        if modes[goal.strategy] is not Mode.AUTOMATIC:
+        if modes[goal.strategy] is not Mode.AUTOMATIC or self._is_done(goal):
             return False
         if goal.verdict is Verdict.WAITING:
             return any(reason.code == MOVES_UNDER_WAY for reason in goal.reasons)
         if goal.verdict is Verdict.FITS:
             return bool(holds_of(goal, snapshot))
         return goal.verdict is Verdict.PLANNED
+
+    def _is_done(self, goal: Goal) -> bool:
+        """A goal whose moves are done is looked at again in this cycle, but goes on in the next."""
+        outcome = self.outcomes.get(goal.subject)
+        return outcome is not None and outcome.ending in {Ending.DONE, Ending.PARTLY_DONE}
 
     def _clear_holds(self, goals: Sequence[Goal], plan: Plan, snapshot: Snapshot) -> None:
         moves = {move.id: move for move in plan.moves}

@@ -9,6 +9,7 @@ from rebalancer.loop import CycleResult, run_cycle
 from rebalancer.planning.context import PlanningContext
 from rebalancer.policy.model import BudgetPolicy, ExecutionPolicy
 from rebalancer_strategies.consolidate_for_drain import STRATEGY
+from rebalancer_strategies.spread_headroom import STRATEGY as SPREAD
 from tests.builders import Thing, cluster, key, node, pod, vm
 from tests.strategies.decisions import automatic
 
@@ -135,3 +136,19 @@ def test_a_failed_migration_leaves_the_others_and_is_told() -> None:
     assert on(simulated, "n1") == {"a"}
     assert result.unmet()
     assert any("last 1 migration failed" in r.message for r in result.plan.goals[0].reasons)
+
+
+def test_balance_moves_no_more_vms_in_one_cycle_than_its_limit() -> None:
+    simulated = SimulatedCluster(
+        cluster(
+            node("n1", memory="64Gi"),
+            node("n2", memory="64Gi"),
+            *(vm(f"v{i}", on="n1", memory="4Gi") for i in range(12)),
+        )
+    )
+    balance = {"resources": ["memory"], "onlyAbove": 0.3, "maxMoves": 2}
+    spread = automatic(SPREAD, balance=balance, headroom={"failureDomain": "None"})
+    run_cycle(simulated, [spread], PlanningContext(), lambda _: None)
+    assert len(on(simulated, "n2")) == 2
+    run_cycle(simulated, [spread], PlanningContext(), lambda _: None)
+    assert len(on(simulated, "n2")) == 4
