@@ -3,6 +3,7 @@
 Each solver has a process of its own, one thread and a hard limit.
 """
 
+from collections.abc import Sequence
 from typing import Annotated, NamedTuple
 
 import typer
@@ -27,12 +28,15 @@ class Comparison(NamedTuple):
     our_core_seconds: float
     theirs: dict[str, FlowResult | None]
 
-    def ratios(self, solver: str) -> list[float]:
-        """How many times longer the solver took, if both proved; without building its model."""
+    def ratios(self, solver: str) -> list[tuple[float, float]]:
+        """How many times longer the solver took, if both proved; without and with building its
+        model.
+        """
         result = self.theirs[solver]
         if result is None or not result.is_proven or not self.ours.is_proven:
             return []
-        return [result.solve_seconds / self.our_core_seconds]
+        in_all = result.build_seconds + result.solve_seconds
+        return [(result.solve_seconds / self.our_core_seconds, in_all / self.our_core_seconds)]
 
     def disagreements(self) -> list[str]:
         """Proven costs that differ: ours may only be dearer, for the sake of an order."""
@@ -80,15 +84,19 @@ def _cost_told(cost: int | None, bound: float) -> str:
     return f"{cost} proven" if bound >= cost else f"{cost}, bound {bound:.0f}"
 
 
+def _spread(ratios: Sequence[float]) -> str:
+    return f"{percentile(ratios, 0.5):.0f} ({min(ratios):.1f} to {max(ratios):.0f})"
+
+
 def _summary(found: list[Comparison]) -> str:
     lines = []
     for solver in _SOLVERS:
         ratios = [ratio for one in found for ratio in one.ratios(solver)]
         if ratios:
+            solving, in_all = map(_spread, zip(*ratios, strict=True))
             lines.append(
-                f"- {solver}: both proved {len(ratios)} of {len(found)}; it took"
-                f" {percentile(ratios, 0.5):.0f} times as long in the median"
-                f" ({min(ratios):.1f} to {max(ratios):.0f})"
+                f"- {solver}: both proved {len(ratios)} of {len(found)}; it took {solving} times as"
+                f" long in the median, {in_all} times with the building of its model"
             )
         else:
             lines.append(f"- {solver}: both proved none of {len(found)}")
