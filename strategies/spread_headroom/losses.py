@@ -5,11 +5,13 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
+from rebalancer.headroom.capacity import LargestVM, largest_vm
 from rebalancer.headroom.failover import LossOutcome
 from rebalancer.headroom.failover import Verdict as Outcome
 from rebalancer.model.keys import HOSTNAME
 from rebalancer.model.objects import ObjectKey, Pod
 from rebalancer.model.plan import Goal, Proposal, Reason, Subject, Verdict
+from rebalancer.model.quantity import format_amount
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.replay import carried_out
 from rebalancer.planning.view import View
@@ -36,12 +38,15 @@ def loss_proposals(settings: HeadroomSettings, view: View) -> Iterator[Proposal]
     kind = "node" if settings.failure_domain is FailureDomain.NODE else "zone"
     subject = Subject("FailureDomain", "", f"any {kind}", "loss-of-any")
     good = f"{len(found.losses) - len(bad)} of {len(found.losses)} {kind}s"
+    largest = largest_vm(view.state, millicores_per_gib=0)
+    figures["largestVmMemoryBytes"] = float(largest.memory_bytes) if largest else 0.0
     whole = Goal(
         NAME,
         subject,
         Verdict.UNPROVEN if bad else Verdict.MET,
         reasons=(
             Reason("losses", f"the VMs of {good} can start again elsewhere"),
+            *_largest(largest),
             *_tied([key for loss in found.losses for key in loss.tied]),
         ),
         figures=figures,
@@ -52,6 +57,13 @@ def loss_proposals(settings: HeadroomSettings, view: View) -> Iterator[Proposal]
         proposal = _proposal(loss, settings, view, may_plan=tries < _MAX_PLANS)
         tries = _MAX_PLANS if proposal.moves else tries + 1
         yield proposal
+
+
+def _largest(vm: LargestVM | None) -> Iterator[Reason]:
+    if vm:
+        amount = format_amount(vm.memory_bytes, "memory")
+        text = f"the largest launcher pod that could start now may request {amount}"
+        yield Reason("largest-vm", text, node=vm.node)
 
 
 def _tied(vmis: Sequence[ObjectKey]) -> Iterator[Reason]:

@@ -240,6 +240,15 @@ def test_what_no_migration_can_mend_is_told_in_numbers() -> None:
     assert "if n1 is lost, 1 of 1 VMs have no place: default/big" in loss.reasons[0].message
 
 
+def test_the_largest_vm_that_could_start_now_is_told() -> None:
+    snapshot = cluster(
+        node("n1", memory="16Gi"), node("n2", memory="32Gi"), vm("a", on="n2", memory="4Gi")
+    )
+    goal = spread_plan(snapshot, **ONLY_HEADROOM).goals[0]
+    assert goal.figures["largestVmMemoryBytes"] == 28 * 2**30
+    assert [reason.node for reason in goal.reasons if reason.code == "largest-vm"] == ["n2"]
+
+
 def sized(count: int, **size: object) -> dict[str, object]:
     sizes = [{"name": "large", "memory": "10Gi", "count": count, **size}]
     return {"headroom": {"failureDomain": "None", "sizes": sizes}, **ONLY_HEADROOM}
