@@ -24,16 +24,22 @@ _LEAST_SHARE = 1e-3
 _MOVE_PRICES = np.geomspace(0.01, 1.5, 14)
 """What to start from is tried, as shares of the mean gain of the plan's moves."""
 
+_MOST_CELLS = 1 << 24
+"""Of the table of kinds and nodes: each round takes seconds above that, and GiB of memory."""
+
 
 def squared_deviation_bound(problem: SpreadProblem, plan: Moves, rounds: int = 150) -> float:
     """No plan of at most `max_moves` moves has a lower squared deviation.
 
     `plan`: the best that is known; prices are first guessed from it. More rounds bring the bound
-    nearer to the least there is, but seldom all the way.
+    nearer to the least there is, but seldom all the way. It is 0, which says nothing, where there
+    are too many kinds of movers, as with measured load in a large cluster.
     """
     before, after = problem.value, problem.after(plan).value
     if not problem.max_moves or not problem.mover_count:
         return before
+    if (int(problem.kinds.max()) + 1) * problem.node_count > _MOST_CELLS:
+        return 0.0
     gain = (before - after) / len(plan) if plan else before / problem.max_moves
     nodes = NodeChoices(problem)
     share = _arrival_shares(problem, nodes, plan)

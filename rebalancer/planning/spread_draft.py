@@ -46,15 +46,16 @@ class Draft:
         self.per_cost = problem.min_gain_per_cost_second / 1000
         self._price = self.per_cost * problem.mover_cost
         self._departure = self._departures(np.arange(problem.mover_count))
-        self.best = np.full(len(first), np.inf)
+        # No arrival brings more than the node lacks, nor more than its load would where that is
+        # needed most; the best of a kind is looked for when that is not enough to tell.
+        lack = np.minimum(self.deviation, 0)
+        slope = (2 * self.share * lack).min(axis=0, initial=0.0)
+        self.best = np.maximum(self.load @ slope, (-(lack**2)).sum(axis=1).min(initial=0.0))
         """(k,) what the arrival at the best target adds; where stale, at least that."""
-        self.target = np.zeros(len(first), np.int64)
+        self.target = np.full(len(first), -1)
         """(k,)"""
-        self.is_stale = np.zeros(len(first), np.bool_)
+        self.is_stale = np.ones(len(first), np.bool_)
         """(k,)"""
-        rows = max(1, _CELLS_AT_ONCE // max(1, problem.node_count))
-        for start in range(0, len(first), rows):
-            self.look_everywhere(np.arange(start, min(start + rows, len(first))))
 
     @property
     def moves(self) -> Moves:
@@ -80,6 +81,7 @@ class Draft:
         """(m,) how much each mover's departure alone, and its arrival alone at the best target for
         it, would lower the squared deviation; without what moves cost.
         """
+        self.look_everywhere(np.flatnonzero(self.is_stale))
         return -self._departure, -self.best[self.kind]
 
     def leaving(self) -> FloatArray:
@@ -113,9 +115,12 @@ class Draft:
 
     def look_everywhere(self, kinds: IntArray) -> None:
         """Finds their best targets anew."""
-        changes = self.arrivals(kinds, np.arange(self.problem.node_count))
-        self.target[kinds] = changes.argmin(axis=1)
-        self.best[kinds] = changes.min(axis=1)
+        nodes = np.arange(self.problem.node_count)
+        rows = max(1, _CELLS_AT_ONCE // max(1, len(nodes)))
+        for some in np.split(kinds, range(rows, len(kinds), rows)):
+            changes = self.arrivals(some, nodes)
+            self.target[some] = changes.argmin(axis=1)
+            self.best[some] = changes.min(axis=1)
         self.is_stale[kinds] = False
 
     def move(self, mover: int, target: int) -> bool:

@@ -9,7 +9,7 @@ from rebalancer.planning.spread_draft import Draft, lacks_room
 from rebalancer.planning.spread_problem import LEAST_GAIN, FloatArray
 from rebalancer.scheduling.state import BoolArray, IntArray
 
-_ROWS_AT_ONCE = 64
+_ROWS_AT_ONCE = 256
 _MOST_KINDS = 64
 _MOST_PAIRS = 1 << 18
 """Of two movers looked at together: some that it is best to get rid of, and all others."""
