@@ -38,13 +38,21 @@ def domain_started(vmi: Object) -> Object:
         "migrationMethod": "LiveMigration",
         # Without it virt-controller never makes a migration's target pod.
         "selinuxContext": "none",
-        # A network of the spec that is missing here would be about to be plugged in.
-        "interfaces": [
-            {"name": each["name"], "infoSource": "domain"}
-            for each in vmi["spec"]["domain"]["devices"].get("interfaces", [])
-        ],
+        **_interfaces(vmi["spec"]),
     }
     return {"status": status}
+
+
+def _interfaces(spec: Object) -> Object:
+    """A secondary network that is missing here would be about to be plugged in.
+
+    Of others nothing is said: virt-controller's patch that aborts a migration would then wait for
+    what a domain reports of its interfaces.
+    """
+    if not any("multus" in network for network in spec.get("networks", [])):
+        return {}
+    interfaces = spec["domain"]["devices"].get("interfaces", [])
+    return {"interfaces": [{"name": each["name"], "infoSource": "domain"} for each in interfaces]}
 
 
 def domain_stopped() -> Object:

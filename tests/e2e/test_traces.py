@@ -41,6 +41,7 @@ def test_the_whole_cycle_is_one_trace(
         "snapshot": "cycle",
         "strategy FitPendingVMs": "cycle",
         "solve": "strategy FitPendingVMs",
+        "strategy ConsolidateForDrain": "cycle",
         "plan": "cycle",
         moving: "plan",
         **dict.fromkeys(PHASES & set(spans), moving),
