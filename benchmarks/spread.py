@@ -27,15 +27,7 @@ def spread_problem(cluster: Cluster, max_moves: int, measure: Measure) -> Spread
     """What is requested is to be even, whatever it costs."""
     fit = fit_problem(cluster, max_moves)
     return SpreadProblem(
-        headroom=fit.headroom,
-        mover_node=fit.mover_node,
-        mover_request=fit.mover_request,
-        mover_release=fit.mover_release,
-        mover_cost=fit.mover_cost,
-        mover_class=fit.mover_class,
-        allowed=fit.allowed,
-        charge=fit.charge,
-        max_moves=max_moves,
+        **fit.fields(),
         load=(cluster.allocatable - cluster.headroom)[:, _LOAD],
         capacity=cluster.allocatable[:, _LOAD],
         mover_load=fit.mover_request[:, _LOAD],

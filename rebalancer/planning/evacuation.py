@@ -10,16 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from rebalancer.model.objects import Pod
 from rebalancer.planning.context import PlanningContext
 from rebalancer.planning.fit import SecondStage, bound_wherever_pods_are, solve_fit
-from rebalancer.planning.movers import Movers, fit_problem, resources_in_play
+from rebalancer.planning.movers import Movers, move_problem, resources_in_play
 from rebalancer.planning.ordering import dependencies
 from rebalancer.planning.problem import INFINITE, FitProblem, MoveProblem, Moves, Outcome
-from rebalancer.scheduling.feasibility import evaluate
 from rebalancer.scheduling.state import BoolArray
-
-_PIECES = "rebalancer/evacuees"
 
 
 class Evacuation(NamedTuple):
@@ -77,28 +73,21 @@ def _problem(
     *,
     ignores_placement: bool,
 ) -> FitProblem:
-    pieces = evaluate(Pod("", "evacuees", "evacuees", requests={_PIECES: 1}), movers.state)
-    problem = fit_problem(pieces, movers, context, ignores_placement=ignores_placement)
-    column = resources_in_play(pieces, movers).index(_PIECES)
-    landing = np.zeros_like(problem.landing)
-    landing[node] = True
-    here = (problem.mover_node == node).astype(np.int64)
-    gives, takes, plenty = (
-        array.copy() for array in (problem.mover_release, problem.mover_request, problem.headroom)
-    )
-    gives[:, column] = takes[:, column] = here
-    plenty[:, column] = np.where(landing, 0, here.sum())
-    asked = np.zeros_like(problem.request)
-    asked[column] = 1
-    return replace(
-        problem,
-        request=asked,
-        landing=landing,
-        headroom=plenty,
-        mover_request=takes,
-        mover_release=gives,
-        allowed=problem.allowed & ~closed,
-    )
+    """The made-up resource is the last."""
+    resources = resources_in_play(movers)
+    base = move_problem(movers, context, resources, ignores_placement=ignores_placement)
+    landing = np.arange(base.node_count) == node
+    piece = (base.mover_node == node).astype(np.int64)
+    plenty = np.where(landing, 0, piece.sum())
+    asked = np.zeros(len(resources) + 1, np.int64)
+    asked[-1] = 1
+    with_pieces = {
+        "headroom": np.column_stack([base.headroom, plenty]),
+        "mover_request": np.column_stack([base.mover_request, piece]),
+        "mover_release": np.column_stack([base.mover_release, piece]),
+        "allowed": base.allowed & ~closed,
+    }
+    return FitProblem(**(base.fields() | with_pieces), request=asked, landing=landing)
 
 
 def _asking(problem: FitProblem, count: int) -> FitProblem:

@@ -125,16 +125,34 @@ def fit_problem(
     *,
     ignores_placement: bool = False,
 ) -> FitProblem:
-    """The arrays for one pending pod, with the resources of `resources_in_play`.
+    """The arrays for one pending pod, with the resources of `resources_in_play`."""
+    resources = resources_in_play(movers, pending)
+    base = move_problem(movers, context, resources, ignores_placement=ignores_placement)
+    state = movers.state
+    [request] = _rows([pending.pod.requests], resources)
+    landing = pending.allowed_wherever_pods_are if ignores_placement else pending.allowed
+    landing = landing & ~state.is_draining
+    if context.execution.hold.kind is HoldKind.LOCK_POD:
+        # The lock pod has a slot of the node from before the first move until after the last.
+        landing = landing & (state.headroom("pods") >= 1)
+        request[resources.index("pods")] += 1
+    return FitProblem(**base.fields(), request=request, landing=landing)
+
+
+def move_problem(
+    movers: Movers,
+    context: PlanningContext,
+    resources: Sequence[str],
+    *,
+    ignores_placement: bool = False,
+) -> MoveProblem:
+    """What all problems of moving these have in common.
 
     With `ignores_placement` the problem is a relaxation: rules that depend on where pods are, such
     as InterPodAffinity, otherwise taken as they are before any move, bar nothing. A bound found
     for it holds for every plan.
     """
     state = movers.state
-    pods = [pending.pod, *(mover.target_pod for mover in movers.movers)]
-    resources = resources_in_play(pending, movers)
-    requests = _rows([pod.requests for pod in pods], resources)
     shape = len(movers.classes), len(state.nodes)
     allowed = np.array(
         [
@@ -151,18 +169,10 @@ def fit_problem(
     for rules in movers.classes:
         for seconds in rules.charges.values():
             charge[rules.number] += np.rint(seconds * MILLISECONDS).astype(np.int64)
-    landing = pending.allowed_wherever_pods_are if ignores_placement else pending.allowed
-    landing = landing & ~state.is_draining
-    if context.execution.hold.kind is HoldKind.LOCK_POD:
-        # The lock pod has a slot of the node from before the first move until after the last.
-        landing = landing & (state.headroom("pods") >= 1)
-        requests[0, resources.index("pods")] += 1
-    return FitProblem(
-        request=requests[0],
-        landing=landing,
+    return MoveProblem(
         headroom=np.column_stack([state.headroom(r) for r in resources]),
         mover_node=np.array([mover.source for mover in movers.movers], np.int64),
-        mover_request=requests[1:],
+        mover_request=_rows([mover.target_pod.requests for mover in movers.movers], resources),
         mover_release=_rows([mover.released for mover in movers.movers], resources),
         mover_cost=np.array([_milliseconds(mover.cost.total) for mover in movers.movers], np.int64),
         mover_class=np.array([mover.rules.number for mover in movers.movers], np.int64),
@@ -184,9 +194,11 @@ def _homes(movers: Movers) -> list[int | None]:
     return [next(iter(each)) if len(each) == 1 else None for each in nodes]
 
 
-def resources_in_play(pending: Feasibility, movers: Movers) -> list[str]:
-    """All that the pending pod or a mover asks for, in the order of the arrays' resource axis."""
-    pods = [pending.pod, *(mover.target_pod for mover in movers.movers)]
+def resources_in_play(movers: Movers, pending: Feasibility | None = None) -> list[str]:
+    """All that a mover or the pending pod asks for, in the order of the arrays' resource axis."""
+    pods = [mover.target_pod for mover in movers.movers]
+    if pending is not None:
+        pods.append(pending.pod)
     return sorted({r for pod in pods for r, amount in pod.requests.items() if amount})
 
 

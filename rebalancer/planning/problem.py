@@ -5,7 +5,7 @@ may go to the same nodes at the same charge, r resources. Costs are integers (mi
 """
 
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec import Struct
@@ -34,6 +34,10 @@ class MoveProblem(Struct, frozen=True, eq=False, dict=True, kw_only=True):
     charge: IntArray
     """(k, n) what a mover of the class costs besides on that node; not negative."""
     max_moves: int
+
+    def fields(self) -> dict[str, Any]:
+        """What a problem that adds something to this one is made with, too."""
+        return {name: getattr(self, name) for name in MoveProblem.__struct_fields__}
 
     @property
     def node_count(self) -> int:

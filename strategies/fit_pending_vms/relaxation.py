@@ -113,7 +113,7 @@ def _less_memory(
 ) -> Iterator[Advice]:
     """The fewest whole GiB that the VM would have to ask for less, or one node to have more."""
     problem = fit_problem(pending, movers, context)
-    memory = resources_in_play(pending, movers).index("memory")
+    memory = resources_in_play(movers, pending).index("memory")
     most = int(problem.request[memory]) // _GIBIBYTE
     too_few, enough = 0, most + 1
     best: Solution | None = None

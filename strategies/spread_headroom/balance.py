@@ -8,16 +8,20 @@ import numpy as np
 from msgspec.structs import replace
 
 from rebalancer.model.keys import PREFER_NO_EVICTION
-from rebalancer.model.objects import Pod
 from rebalancer.model.plan import Goal, Move, Proposal, Reason, Subject, Verdict
 from rebalancer.planning import checker
 from rebalancer.planning.measured_load import NodeLoads, node_loads
-from rebalancer.planning.movers import MILLISECONDS, Mover, fit_problem, to_moves
+from rebalancer.planning.movers import (
+    MILLISECONDS,
+    Mover,
+    move_problem,
+    resources_in_play,
+    to_moves,
+)
 from rebalancer.planning.problem import Moves
 from rebalancer.planning.spread import even_out
 from rebalancer.planning.spread_problem import FloatArray, Measure, SpreadProblem
 from rebalancer.planning.view import View
-from rebalancer.scheduling.feasibility import evaluate
 from rebalancer.scheduling.state import BoolArray
 from rebalancer_strategies.spread_headroom.goals import NAME, migrations
 from rebalancer_strategies.spread_headroom.settings import BalanceSettings, Basis
@@ -149,8 +153,7 @@ def _measured(loads: NodeLoads, settings: BalanceSettings, view: View, is_open: 
 
 def _problem(found: _Load, settings: BalanceSettings, view: View) -> SpreadProblem:
     """Movers that must stay for this goal are of a class that may go nowhere."""
-    nothing = evaluate(Pod("", "nothing", "nothing", requests={}), view.state)
-    base = fit_problem(nothing, view.movers, view.context)
+    base = move_problem(view.movers, view.context, resources_in_play(view.movers))
     rows = [*base.allowed, np.zeros(base.node_count, np.bool_)]
     charges = [*base.charge, np.zeros(base.node_count, np.int64)]
     nowhere = len(base.allowed)
@@ -163,16 +166,14 @@ def _problem(found: _Load, settings: BalanceSettings, view: View) -> SpreadProbl
             rows.append(rows[number] & ~view.state.mask(n.name in left for n in view.state.nodes))
             charges.append(charges[number])
             classes[index] = len(rows) - 1
+    kept_apart = {
+        "mover_class": classes,
+        "allowed": np.array(rows),
+        "charge": np.array(charges),
+        "max_moves": settings.max_moves,
+    }
     return SpreadProblem(
-        headroom=base.headroom,
-        mover_node=base.mover_node,
-        mover_request=base.mover_request,
-        mover_release=base.mover_release,
-        mover_cost=base.mover_cost,
-        mover_class=classes,
-        allowed=np.array(rows),
-        charge=np.array(charges),
-        max_moves=settings.max_moves,
+        **(base.fields() | kept_apart),
         load=found.load,
         capacity=np.maximum(found.capacity, 1),
         mover_load=np.nan_to_num(found.mover_load),

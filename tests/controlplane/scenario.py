@@ -96,6 +96,7 @@ def start_vmis(api: Api, vmis_by_node: Mapping[str, Sequence[Object]]) -> None:
             create_vmi(api, vmi)
         _wait_until_running(api, vmis, name)
         _cordon(api, name, True)
+    _wait_until_cordoned(api, open_nodes)
     for name in open_nodes:
         _cordon(api, name, False)
     _wait_until_open(api, open_nodes)
@@ -120,21 +121,32 @@ def _wait_until_running(api: Api, vmis: Sequence[Object], node_name: str) -> Non
 def _wait_until_open(api: Api, names: Sequence[str]) -> None:
     """Until nodes are ready and the taints are gone that say otherwise, or that a cordon leaves."""
 
-    def read() -> dict[str, Object]:
-        nodes = {each["metadata"]["name"]: each for each in api.list(path_of("nodes"))}
-        return {name: {key: nodes[name][key] for key in ("spec", "status")} for name in names}
-
     def all_open(nodes: dict[str, Object]) -> bool:
         return all(
             _is_true("Ready", each["status"])
-            and not any(
-                taint["key"].startswith("node.kubernetes.io/")
-                for taint in each["spec"].get("taints", [])
-            )
+            and not any(key.startswith("node.kubernetes.io/") for key in _taints(each))
             for each in nodes.values()
         )
 
-    wait_for(read, all_open, f"{len(names)} nodes to be open for pods")
+    wait_for(lambda: _nodes(api, names), all_open, f"{len(names)} nodes to be open for pods")
+
+
+def _wait_until_cordoned(api: Api, names: Sequence[str]) -> None:
+    """Until the taint of the cordon is there; if not waited for, it may come after the uncordon."""
+
+    def all_tainted(nodes: dict[str, Object]) -> bool:
+        return all("node.kubernetes.io/unschedulable" in _taints(each) for each in nodes.values())
+
+    wait_for(lambda: _nodes(api, names), all_tainted, f"{len(names)} nodes to be tainted")
+
+
+def _nodes(api: Api, names: Sequence[str]) -> dict[str, Object]:
+    nodes = {each["metadata"]["name"]: each for each in api.list(path_of("nodes"))}
+    return {name: {key: nodes[name][key] for key in ("spec", "status")} for name in names}
+
+
+def _taints(node: Object) -> list[str]:
+    return [taint["key"] for taint in node["spec"].get("taints", [])]
 
 
 def _cordon(api: Api, name: str, unschedulable: bool) -> None:

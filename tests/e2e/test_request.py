@@ -90,7 +90,7 @@ def test_plan_tells_by_its_exit_code_that_there_is_something_to_do(
     pending_vm: ControlPlane,
 ) -> None:
     detailed = rebalancer("plan", "--detailed-exitcode", kubeconfig=pending_vm.kubeconfig())
-    assert detailed.code == 3
+    assert detailed.code == 3, detailed.stdout
     assert "planned on worker-" in detailed.stdout
     assert "proven cheapest" in detailed.stdout
 
