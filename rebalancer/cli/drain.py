@@ -29,7 +29,6 @@ from rebalancer.model.plan import Plan, Proposal, Verdict
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planner import ActiveStrategy, make_plan
 from rebalancer.planning.context import PlanningContext
-from rebalancer.planning.isolation import IsolatedSearch
 from rebalancer.planning.view import View
 from rebalancer.policy.model import Mode, Section
 from rebalancer.report.cheapest import cheapest_document, cheapest_tables
@@ -66,7 +65,7 @@ def drain(
     cluster = None if is_dry_run else open_cluster(kubeconfig, context, setup.policy)
     source = cluster or open_source(from_, kubeconfig, context, setup.policy)
     snapshot = source.read()
-    choice = cheapest and cheapest_to_empty(cheapest, labels, _view(snapshot, setup.context))
+    choice = cheapest and cheapest_to_empty(cheapest, labels, View.of(snapshot, setup.context))
     if choice:
         names = choice.nodes
         if output is Output.TABLE:
@@ -98,13 +97,9 @@ def _drains(names: Sequence[str]) -> ActiveStrategy:
     ) -> Sequence[Proposal]:
         there = [name for name in names if name in snapshot.node_by_name]
         drains = [Drain(name, "asked for by command") for name in there]
-        return tuple(propose_drains(drains, _view(snapshot, context)))
+        return tuple(propose_drains(drains, View.of(snapshot, context)))
 
     return ActiveStrategy(Strategy(NAME, Section, propose), Mode.AUTOMATIC, Section())
-
-
-def _view(snapshot: Snapshot, context: PlanningContext) -> View:
-    return View(snapshot, context, IsolatedSearch(context.planning))
 
 
 def _leaves_vms(plan: Plan) -> bool:

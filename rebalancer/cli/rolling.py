@@ -19,7 +19,6 @@ from rebalancer.cli.setup import load_setup, open_source
 from rebalancer.cli.terminal import console, show
 from rebalancer.drain.pool import pool_of
 from rebalancer.drain.rolling import Rolling, rolling_turns
-from rebalancer.planning.isolation import IsolatedSearch
 from rebalancer.planning.view import View
 from rebalancer.report.plan_json import to_json
 from rebalancer.report.rolling import progress_line, rolling_document, rolling_tables
@@ -38,7 +37,7 @@ def rolling(
     setup = load_setup(policy)
     snapshot = open_source(from_, kubeconfig, context, setup.policy).read()
     names, left_out = pool_of(snapshot, labels)
-    view = View(snapshot, setup.context, IsolatedSearch(setup.context.planning))
+    view = View.of(snapshot, setup.context)
     progress = console(sys.stderr)
     turns = []
     for turn in rolling_turns(names, view):

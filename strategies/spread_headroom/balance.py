@@ -1,6 +1,6 @@
 """The goal of evening out load."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from rebalancer.model.keys import PREFER_NO_EVICTION
-from rebalancer.model.plan import Goal, Move, Proposal, Reason, Subject, Verdict
+from rebalancer.model.plan import Goal, Proposal, Reason, Subject, Verdict
 from rebalancer.planning import checker
 from rebalancer.planning.measured_load import NodeLoads, node_loads
 from rebalancer.planning.movers import (
@@ -24,16 +24,16 @@ from rebalancer.planning.spread_problem import FloatArray, Measure, SpreadProble
 from rebalancer.planning.view import View
 from rebalancer.scheduling.state import BoolArray
 from rebalancer_strategies.spread_headroom.goals import NAME, migrations
+from rebalancer_strategies.spread_headroom.headroom import Headroom
 from rebalancer_strategies.spread_headroom.settings import BalanceSettings, Basis
 
 _MEASURES = {"SquaredDeviation": Measure.SQUARED_DEVIATION, "Peak": Measure.PEAK}
 _WHAT = {Basis.REQUESTS: "requests", Basis.MEASURED_LOAD: "measured load"}
 
 
-def balance_proposal(
-    settings: BalanceSettings, view: View, is_allowed: Callable[[Sequence[Move]], bool]
-) -> Proposal:
-    """At most so many moves that are each worth their cost; none of `is_allowed` says no."""
+def balance_proposal(settings: BalanceSettings, headroom: Headroom) -> Proposal:
+    """At most so many moves that are each worth their cost, and together cost no headroom."""
+    view = headroom.view
     goal = Goal(
         NAME,
         Subject("Balance", "", _WHAT[settings.by], "balance"),
@@ -56,7 +56,7 @@ def balance_proposal(
     moves = even_out(problem).moves
     for count in range(len(moves), 0, -1):
         proposal = _planned(goal, moves[:count], problem, view)
-        if proposal is not None and is_allowed(proposal.moves):
+        if proposal is not None and headroom.is_kept_by(proposal.moves):
             reasons = (hot, *proposal.goal.reasons, *found.notes)
             return replace(proposal, goal=replace(proposal.goal, reasons=reasons))
     why = "no migrations lower it by what they cost"

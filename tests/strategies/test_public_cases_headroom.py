@@ -276,6 +276,28 @@ def test_a_size_of_which_more_are_asked_for_than_can_be_is_told() -> None:
     assert "0 fit now; headroom.sizes asks for 3" in goal.reasons[0].message
 
 
+@pytest.mark.parametrize(
+    "ended",
+    [{"vmi": {"phase": "Succeeded"}, "phase": "Succeeded"}, {"vmi": {"is_terminating": True}}],
+    ids=["finished", "being-deleted"],
+)
+def test_a_loss_makes_no_room_for_a_vm_that_has_ended(ended: dict[str, Any]) -> None:
+    things = [
+        node("n1", memory="32Gi"),
+        vm("big", on="n1", memory="20Gi"),
+        vm("over", on="n1", memory="60Gi", **ended),
+        *(
+            (node(name, memory="32Gi"), vm(f"small-{name}", on=name, memory="14Gi"))
+            for name in ("n2", "n3")
+        ),
+    ]
+    plan = spread_plan(cluster(*things), **ONLY_HEADROOM)
+    [_, loss] = plan.goals
+    assert loss.subject.name == "n1"
+    assert loss.verdict is Verdict.PLANNED
+    assert len(plan.moves) == 1
+
+
 def test_balance_never_takes_the_headroom_of_a_size() -> None:
     """Evening out would fill the hole that the size needs."""
     things: tuple[Thing, ...] = (
