@@ -1,5 +1,6 @@
 """Load that a real Prometheus has collected, as part of a live snapshot."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -183,3 +184,29 @@ def test_pending_vm_is_planned_for_without_prometheus(
     assert all(plan["moves"] for plan in plans)
     assert plans[0]["snapshot"]["missing"] == []
     assert plans[2]["snapshot"]["missing"] == ["MeasuredLoad"]
+
+
+def test_vms_leave_the_node_that_prometheus_shows_to_be_hot(
+    request_cluster: ControlPlane, prometheus: Prometheus, tmp_path: Path
+) -> None:
+    """By requests the three workers are far below what makes a node hot."""
+    spread = {"headroom": {"failureDomain": "None"}, "balance": {"by": "MeasuredLoad"}}
+    document = {
+        "apiVersion": "rebalancer/v1alpha1",
+        "kind": "RebalancerPolicy",
+        "prometheus": {"url": prometheus.url},
+        "measuredLoad": BY_CPU.model_dump(mode="json", by_alias=True),
+        "strategies": {"SpreadHeadroom": {"mode": "Recommend", "settings": spread}},
+    }
+    file = tmp_path / "policy.yaml"
+    file.write_text(json.dumps(document))  # JSON is YAML.
+    arguments = ("plan", "--policy", str(file), "-o", "json")
+    kubeconfig = request_cluster.kubeconfig()
+
+    def planned() -> dict[str, Any]:
+        return rebalancer(*arguments, kubeconfig=kubeconfig).document
+
+    plan = wait_for(planned, lambda plan: bool(plan["moves"]), "a plan by measured load")
+    assert {move["source"] for move in plan["moves"]} == {GREEN}
+    assert {goal["strategy"] for goal in plan["goals"] if goal["moves"]} == {"SpreadHeadroom"}
+    assert plan["moves"][0]["target"] == RED
