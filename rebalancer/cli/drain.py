@@ -19,7 +19,7 @@ from rebalancer.cli.options import (
     parse_selector,
 )
 from rebalancer.cli.setup import load_setup, open_cluster, open_source
-from rebalancer.cli.terminal import show
+from rebalancer.cli.terminal import answer, show
 from rebalancer.drain.cheapest import cheapest_to_empty
 from rebalancer.drain.proposal import NAME, Drain, left_behind, propose_drains
 from rebalancer.errors import InputError
@@ -32,7 +32,7 @@ from rebalancer.planning.context import PlanningContext
 from rebalancer.planning.view import View
 from rebalancer.policy.model import Mode, Section
 from rebalancer.report.cheapest import cheapest_document, cheapest_tables
-from rebalancer.report.plan_json import plan_document, result_document, to_json
+from rebalancer.report.plan_json import plan_document, result_document
 from rebalancer.report.plan_tables import plan_tables
 from rebalancer.report.result_tables import result_tables
 from rebalancer.strategy import Strategy
@@ -81,10 +81,7 @@ def drain(
         plan = make_plan(snapshot, strategies, setup.context)
         document, tables = plan_document(plan), plan_tables(plan, snapshot)
         is_unmet = _leaves_vms(plan)
-    if output is Output.JSON:
-        typer.echo(to_json(cheapest_document(choice, document) if choice else document))
-    else:
-        show(tables)
+    answer(output, cheapest_document(choice, document) if choice else document, tables)
     if is_unmet or (choice and len(choice.nodes) < choice.wanted):
         raise typer.Exit(exit_codes.GOAL_UNMET)
 

@@ -1,15 +1,16 @@
 """The goal of evening out load."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
 
-from rebalancer.model.keys import PREFER_NO_EVICTION
 from rebalancer.model.plan import Goal, Proposal, Reason, Subject, Verdict
+from rebalancer.model.wording import count_of
 from rebalancer.planning import checker
+from rebalancer.planning.cost import prefers_no_eviction
 from rebalancer.planning.measured_load import NodeLoads, node_loads
 from rebalancer.planning.movers import (
     MILLISECONDS,
@@ -185,9 +186,8 @@ def _problem(found: _Load, settings: BalanceSettings, view: View) -> SpreadProbl
 
 def _may_be_moved(mover: Mover, view: View) -> bool:
     """For no one's need, neither a paused VM is moved nor one that would rather stay."""
-    pod = view.snapshot.pod_of_vmi(mover.vmi)
-    marks: Mapping[str, str] = {**(pod.annotations if pod else {}), **mover.vmi.annotations}
-    return not mover.vmi.is_paused and PREFER_NO_EVICTION not in marks
+    pod = view.snapshot.launchers_by_vmi[mover.vmi.uid][0]
+    return not (mover.vmi.is_paused or prefers_no_eviction(mover.vmi, pod))
 
 
 def _left_lately(mover: Mover, settings: BalanceSettings, view: View) -> set[str]:
@@ -205,9 +205,8 @@ def _planned(goal: Goal, moves: Moves, problem: SpreadProblem, view: View) -> Pr
     if before - after <= problem.price(moves):
         return None
     planned = to_moves(moves, problem, view.movers, view.context)
-    count = len(planned)
     text = (
-        f"{count} migration{'s'[: count != 1]} would lower the {problem.measure.value} from"
+        f"{count_of(len(planned), 'migration')} would lower the {problem.measure.value} from"
         f" {before:.4f} to {after:.4f}"
     )
     goal = replace(

@@ -13,6 +13,7 @@ from rebalancer.model.objects import ObjectKey, Pod
 from rebalancer.model.plan import Goal, Move, Proposal, Reason, Subject, Verdict
 from rebalancer.model.quantity import format_amount
 from rebalancer.model.snapshot import Snapshot
+from rebalancer.model.wording import first_few
 from rebalancer_strategies.spread_headroom.goals import COSTS_HEADROOM, NAME, made, migrations
 from rebalancer_strategies.spread_headroom.headroom import Headroom
 from rebalancer_strategies.spread_headroom.making_room import make_room
@@ -20,8 +21,6 @@ from rebalancer_strategies.spread_headroom.settings import FailureDomain
 
 _MAX_PLANS = 5
 """Losses for which a plan is looked for in one cycle until one is found; the others wait."""
-
-_MAX_NAMES = 5
 
 
 def loss_proposals(headroom: Headroom) -> Iterator[Proposal]:
@@ -64,8 +63,9 @@ def _largest(vm: LargestVM | None) -> Iterator[Reason]:
 
 def _tied(vmis: Sequence[ObjectKey]) -> Iterator[Reason]:
     if vmis:
-        listed = ", ".join(map(str, vmis[:_MAX_NAMES]))
-        text = f"{len(vmis)} VMs could start again on no other node, were it empty: {listed}"
+        text = (
+            f"{len(vmis)} VMs could start again on no other node, were it empty: {first_few(vmis)}"
+        )
         yield Reason("loss-tied", text)
 
 
@@ -94,15 +94,14 @@ def _proposal(loss: LossOutcome, headroom: Headroom, *, may_plan: bool) -> Propo
 
 
 def _reasons(loss: LossOutcome) -> Iterator[Reason]:
-    names = [str(each.vmi) for each in loss.left_down]
-    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-    down = f"{len(names)} of {loss.vms} VMs have no place: {', '.join(names[:_MAX_NAMES])}{more}"
+    names = [each.vmi for each in loss.left_down]
+    down = f"{len(names)} of {loss.vms} VMs have no place: {first_few(names)}"
     yield Reason("loss", f"if {loss.domain} is lost, {down}" if names else f"{loss.domain}: unsure")
     if loss.shortage:
         yield Reason("shortage", str(loss.shortage))
     if loss.undecided:
-        listed = ", ".join(map(str, loss.undecided[:_MAX_NAMES]))
-        text = f"{len(loss.undecided)} VMs have rules that are not followed here: {listed}"
+        few = first_few(loss.undecided)
+        text = f"{len(loss.undecided)} VMs have rules that are not followed here: {few}"
         yield Reason("loss-undecided", text)
     yield from _tied(loss.tied)
 

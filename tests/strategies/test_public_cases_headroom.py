@@ -282,7 +282,7 @@ def test_a_size_of_which_more_are_asked_for_than_can_be_is_told() -> None:
     ids=["finished", "being-deleted"],
 )
 def test_a_loss_makes_no_room_for_a_vm_that_has_ended(ended: dict[str, Any]) -> None:
-    things = [
+    snapshot = cluster(
         node("n1", memory="32Gi"),
         vm("big", on="n1", memory="20Gi"),
         vm("over", on="n1", memory="60Gi", **ended),
@@ -290,8 +290,8 @@ def test_a_loss_makes_no_room_for_a_vm_that_has_ended(ended: dict[str, Any]) -> 
             (node(name, memory="32Gi"), vm(f"small-{name}", on=name, memory="14Gi"))
             for name in ("n2", "n3")
         ),
-    ]
-    plan = spread_plan(cluster(*things), **ONLY_HEADROOM)
+    )
+    plan = spread_plan(snapshot, **ONLY_HEADROOM)
     [_, loss] = plan.goals
     assert loss.subject.name == "n1"
     assert loss.verdict is Verdict.PLANNED
