@@ -11,7 +11,7 @@ from rebalancer.model.plan import Goal, Proposal, Reason, Subject, Verdict
 from rebalancer.model.wording import count_of
 from rebalancer.planning import checker
 from rebalancer.planning.cost import prefers_no_eviction
-from rebalancer.planning.measured_load import NodeLoads, node_loads
+from rebalancer.planning.measured_load import NodeLoad, NodeLoads, node_loads
 from rebalancer.planning.movers import (
     MILLISECONDS,
     Mover,
@@ -135,11 +135,13 @@ def _measured(loads: NodeLoads, settings: BalanceSettings, view: View, is_open: 
     usage = measured.usage if measured else {}
     mover_load = [float(usage.get(mover.vmi.key, np.nan)) for mover in view.movers.movers]
     counts = is_open & is_sampled & (capacity > 0) & _takes_part(view)
-    is_hot = any(
-        loads.by_node[name].is_hot(settings.only_above)
+    counted = [loads.by_node[n] for n, does in zip(names, counts, strict=True) if does]
+    waiting = [
+        Reason("under-pressure", _pressure(loads.by_node[name], resource), node=name)
         for name, is_counted in zip(names, counts, strict=True)
-        if is_counted
-    )
+        if is_counted and loads.by_node[name].is_under_pressure(settings.only_above_pressure)
+    ]
+    is_hot = bool(waiting) or any(each.is_hot(settings.only_above) for each in counted)
     return _Load(
         f"measured {resource}",
         (np.array(shares) * capacity)[:, None],
@@ -147,9 +149,14 @@ def _measured(loads: NodeLoads, settings: BalanceSettings, view: View, is_open: 
         np.array(mover_load, np.float64)[:, None],
         counts,
         is_hot,
-        loads.left_out,
+        (*waiting, *loads.left_out),
         names,
     )
+
+
+def _pressure(load: NodeLoad, resource: str) -> str:
+    lowest, highest = min(load.latest_pressure), max(load.latest_pressure)
+    return f"tasks wait for {resource} {lowest:.0%} to {highest:.0%} of the time"
 
 
 def _problem(found: _Load, settings: BalanceSettings, view: View) -> SpreadProblem:

@@ -70,8 +70,9 @@ def policy(**fields: Any) -> MeasuredLoadPolicy:
 USUAL = MeasuredLoadPolicy()
 BY_CPU = policy(node_query=quickly(USUAL.node_query), vm_query=quickly(str(USUAL.vm_query)))
 BY_PRESSURE = policy(
-    node_query="sum by (node) (rate(node_pressure_cpu_waiting_seconds_total[2s]))",
-    node_label="node",
+    node_query=BY_CPU.node_query,
+    pressure_query="sum by (instance) (label_replace("
+    'rate(node_pressure_cpu_waiting_seconds_total[2s]), "instance", "$1", "node", "(.*)"))',
     vm_query=None,
 )
 BY_MEMORY = policy(resource="memory", node_query="memory_share", node_label="node", vm_query=None)
@@ -121,11 +122,14 @@ def test_nodes_can_be_judged_by_pressure(
     cluster = live(request_cluster, prometheus, BY_PRESSURE)
     snapshot = wait_for(
         cluster.read,
-        lambda read: len(node_loads(read, BY_PRESSURE).by_node) == 2,
-        "three readings of each node",
+        lambda read: (
+            [bool(load.latest_pressure) for load in node_loads(read, BY_PRESSURE).by_node.values()]
+            == [True, True, False]
+        ),
+        "three readings of each node, and of the pressure of two of them",
     )
-    loads = node_loads(snapshot, BY_PRESSURE)
-    assert {name for name, load in loads.by_node.items() if load.is_hot(0.1)} == {GREEN}
+    loads = node_loads(snapshot, BY_PRESSURE).by_node
+    assert {name for name, load in loads.items() if load.is_under_pressure(0.1)} == {GREEN}
 
 
 def test_values_that_are_no_shares_leave_their_node_out(

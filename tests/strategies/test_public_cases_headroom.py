@@ -117,7 +117,7 @@ def test_r37_descheduler_118_without_samples_nothing_is_evened_out() -> None:
     ]
 
 
-def by_load(*busy: float, v_uses: int | None = 8000) -> Plan:
+def by_load(*busy: float, v_uses: int | None = 8000, waiting: float = 0) -> Plan:
     """n1 has had these readings, a minute apart; n2 is idle, n3 is not measured."""
     snapshot = cluster(
         node("n1", memory="32Gi"),
@@ -132,7 +132,8 @@ def by_load(*busy: float, v_uses: int | None = 8000) -> Plan:
         "n2": tuple(Reading(at, 0.1) for at in minutes)[::-1],
     }
     usage = {} if v_uses is None else {key("v"): v_uses, key("w"): 4000}
-    load = MeasuredLoad(NOW, "cpu", readings, usage=usage)
+    pressure = {"n1": tuple(Reading(at, waiting) for at in minutes[::-1])}
+    load = MeasuredLoad(NOW, "cpu", readings, pressure, usage=usage)
     return spread_plan(
         replace(snapshot, measured_load=load), **ONLY_BALANCE, balance={"by": "MeasuredLoad"}
     )
@@ -151,6 +152,15 @@ def test_r37_harvester_10547_a_node_that_is_hot_for_long_is_relieved() -> None:
 )
 def test_r37_descheduler_1656_a_peak_moves_nothing(busy: tuple[float, ...]) -> None:
     assert not by_load(*busy).moves
+
+
+def test_r37_a_node_whose_tasks_wait_is_relieved_though_it_is_not_that_busy() -> None:
+    calm = by_load(*[0.6] * 6)
+    assert not calm.moves
+    plan = by_load(*[0.6] * 6, waiting=0.25)
+    assert [move.target for move in plan.moves] == ["n2"]
+    reasons = {reason.code: reason.message for reason in plan.goals[0].reasons}
+    assert reasons["under-pressure"] == "tasks wait for cpu 25% to 25% of the time"
 
 
 def test_r37_a_vm_that_was_not_measured_stays() -> None:
