@@ -322,6 +322,28 @@ def test_balance_never_takes_the_headroom_of_a_size() -> None:
     assert not spread_plan(cluster(*things), headroom=headroom, balance=balance).moves
 
 
+def test_balance_goes_on_behind_a_migration_that_would_take_headroom() -> None:
+    """The hotter pool could only move onto the hole that the size needs; the other pool may."""
+    things = [
+        (
+            node(f"{pool}1", memory="100Gi", labels={"pool": pool}),
+            node(f"{pool}2", memory="100Gi", labels={"pool": pool}),
+            pod(f"fixed-{pool}", on=f"{pool}1", memory=f"{fixed}Gi"),
+            vm(f"vm-{pool}", on=f"{pool}1", memory="20Gi", node_selector={"pool": pool}),
+        )
+        for pool, fixed in (("hot", 75), ("warm", 60))
+    ]
+    sizes = [{"name": "large", "memory": "90Gi", "nodeSelector": {"pool": "hot"}}]
+    plan = spread_plan(
+        cluster(*things),
+        headroom={"failureDomain": "None", "sizes": sizes},
+        balance={"resources": ["memory"], "onlyAbove": 0.5},
+    )
+    assert [(move.vmi.name, move.target) for move in plan.moves] == [("vm-warm", "warm2")]
+    free = balanced(cluster(*things))
+    assert [move.vmi.name for move in free.moves] == ["vm-hot", "vm-warm"]
+
+
 def test_nothing_is_judged_while_vms_are_on_their_way() -> None:
     things = (*migrating(vm("m", on="n1", memory="1Gi"), to="n2"),)
     snapshot = cluster(
