@@ -12,6 +12,7 @@ from rebalancer.errors import ClusterError
 from rebalancer.execution.events import Event, Listener
 from rebalancer.execution.executor import Tools, execute
 from rebalancer.execution.holds import holds_for, holds_of, left_over
+from rebalancer.execution.notices import Notifier
 from rebalancer.execution.outcome import Ending, GoalOutcome
 from rebalancer.model.objects import ObjectKey
 from rebalancer.model.plan import MOVES_UNDER_WAY, Goal, Plan, Refusal, Subject, Verdict
@@ -58,7 +59,8 @@ def run_cycle(
     """
     with _tracer.start_as_current_span("cycle") as span, cluster.leadership() as leadership:
         objection = _objection_of(strategies)
-        tools = Tools(cluster, leadership, context, listener, should_stop, objection)
+        notifier = Notifier(cluster, listener)
+        tools = Tools(cluster, leadership, context, listener, should_stop, notifier, objection)
         result = _Cycle(strategies, tools).run()
         span.set_attribute("rebalancer.plan", result.plan.id)
         span.set_attribute("rebalancer.unmet", len(result.unmet()))
@@ -116,6 +118,8 @@ class _Cycle:
             outcomes = self._carry_out(plan, snapshot)
             if not (remaining and self._worth_another_round(plan, outcomes)):
                 break
+        for goal in plan.goals:
+            self.tools.notifier.refused(goal)
         return CycleResult(plan, tuple(self.outcomes.values()))
 
     def _read(self) -> Snapshot:

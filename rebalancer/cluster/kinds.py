@@ -50,6 +50,7 @@ VMI = Kind("VirtualMachineInstance", "kubevirt.io", "virtualmachineinstances")
 MIGRATION = Kind(
     "VirtualMachineInstanceMigration", "kubevirt.io", "virtualmachineinstancemigrations"
 )
+EVENT = Kind("Event", "", "events")
 LEASE = Kind("Lease", "coordination.k8s.io", "leases")
 
 SNAPSHOT_KINDS = (

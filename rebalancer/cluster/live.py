@@ -1,8 +1,8 @@
 """A cluster, through its API server.
 
 RBAC: list on what a snapshot is made of (kinds.py); get on nodes and virtualmachineinstances; watch
-on pods and virtualmachineinstancemigrations, and create on the latter; in the rebalancer's
-namespace create, get and delete on pods, and create, get and update on leases.
+on pods and virtualmachineinstancemigrations, and create on the latter and on events; in the
+rebalancer's namespace create, get and delete on pods, and create, get and update on leases.
 """
 
 from collections.abc import Collection, Iterable
@@ -17,6 +17,7 @@ from rebalancer.cluster.api import Api, ApiError, Query
 from rebalancer.cluster.collect import collect, in_order
 from rebalancer.cluster.decode import Object, ObjectDecoder
 from rebalancer.cluster.kinds import (
+    EVENT,
     KUBEVIRT,
     MIGRATION,
     NODE,
@@ -27,9 +28,9 @@ from rebalancer.cluster.kinds import (
     Kind,
 )
 from rebalancer.cluster.lease import LeaseLock
-from rebalancer.cluster.manifests import lock_pod_manifest, migration_manifest
+from rebalancer.cluster.manifests import event_manifest, lock_pod_manifest, migration_manifest
 from rebalancer.cluster.measured_load import LoadReader
-from rebalancer.cluster.protocols import Hold, Leadership, MigrationRequest
+from rebalancer.cluster.protocols import Hold, Leadership, MigrationRequest, Notice
 from rebalancer.cluster.refusals import migration_refusal
 from rebalancer.cluster.watch import Watch, Watched, wait_for_change
 from rebalancer.errors import ClusterError, ConflictError, RefusedError
@@ -136,6 +137,14 @@ class LiveCluster:
             self._api.delete(POD, key.namespace, key.name)
         except ApiError as error:
             if error.status != 404:
+                raise
+
+    def create_event(self, notice: Notice) -> None:
+        manifest = event_manifest(notice, self.now())
+        try:
+            self._api.create(EVENT, manifest["metadata"]["namespace"], manifest, {})
+        except ApiError as error:
+            if error.status != 409:
                 raise
 
     def wait_for_change(self, vmis: Collection[ObjectKey], seconds: float) -> None:

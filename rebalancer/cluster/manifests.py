@@ -1,10 +1,17 @@
 """What the rebalancer creates in a cluster."""
 
+import hashlib
+from datetime import datetime
 from typing import Any
 
-from rebalancer.cluster.kinds import MIGRATION
-from rebalancer.cluster.protocols import Hold, MigrationRequest
+from rebalancer.cluster.kinds import MIGRATION, NODE, VMI
+from rebalancer.cluster.protocols import Hold, MigrationRequest, Notice
 from rebalancer.model.keys import CREATED_BY, GOAL_UID, HOSTNAME
+
+_LONGEST_MESSAGE_CHARACTERS = 1024
+"""Of an Event. Source: NoteLengthLimit in kubernetes v1.36.3 pkg/apis/core/validation/events.go."""
+
+_KINDS = {kind.name: kind for kind in (VMI, NODE)}
 
 _APP = {"app.kubernetes.io/name": "kubevirt-rebalancer"}
 
@@ -84,4 +91,39 @@ def lock_pod_manifest(hold: Hold) -> dict[str, Any]:
                 }
             ],
         },
+    }
+
+
+def event_manifest(notice: Notice, now: datetime) -> dict[str, Any]:
+    """An Event whose name says what it tells, so that the same is not told twice in its lifetime.
+
+    Those about an object without a namespace are in the namespace default, where kubectl looks.
+    """
+    subject, kind = notice.subject, _KINDS[notice.subject.kind]
+    message = notice.message[:_LONGEST_MESSAGE_CHARACTERS]
+    told = "\0".join((subject.uid, notice.reason, message))
+    digest = hashlib.sha256(told.encode()).hexdigest()[:16]
+    at = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {
+            "name": f"rebalancer-{digest}",
+            "namespace": subject.namespace or "default",
+            "labels": _APP,
+        },
+        "involvedObject": {
+            "apiVersion": f"{kind.group}/{kind.version}" if kind.group else kind.version,
+            "kind": kind.name,
+            "namespace": subject.namespace,
+            "name": subject.name,
+            "uid": subject.uid,
+        },
+        "type": "Warning" if notice.is_warning else "Normal",
+        "reason": notice.reason,
+        "message": message,
+        "source": {"component": "kubevirt-rebalancer"},
+        "firstTimestamp": at,
+        "lastTimestamp": at,
+        "count": 1,
     }

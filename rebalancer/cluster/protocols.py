@@ -8,6 +8,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from rebalancer.model.objects import ObjectKey
+from rebalancer.model.plan import Subject
 from rebalancer.model.snapshot import Snapshot
 
 
@@ -47,6 +48,17 @@ class Hold(Struct, frozen=True):
         return ObjectKey(self.namespace, self.name)
 
 
+class Notice(Struct, frozen=True):
+    """What an Event of the cluster tells about an object."""
+
+    subject: Subject
+    """A VirtualMachineInstance or a Node."""
+    reason: str
+    """In CamelCase, as Events have it."""
+    message: str
+    is_warning: bool = False
+
+
 class Source(Protocol):
     """Something that a snapshot can be read from."""
 
@@ -82,6 +94,12 @@ class Cluster(Source, Protocol):
 
     def delete_hold(self, key: ObjectKey) -> None:
         """Deletes a lock pod; one that is gone already is as good."""
+
+    def create_event(self, notice: Notice) -> None:
+        """Makes an Event of it; one that tells the same and is there is as good.
+
+        Raises: ClusterError.
+        """
 
     def wait_for_change(self, vmis: Collection[ObjectKey], seconds: float) -> None:
         """Returns when the migrations or pods of these VMIs may have changed, at the latest after

@@ -11,7 +11,7 @@ from uuid import NAMESPACE_OID, uuid5
 
 from msgspec.structs import replace
 
-from rebalancer.cluster.protocols import Hold, Leadership, MigrationRequest
+from rebalancer.cluster.protocols import Hold, Leadership, MigrationRequest, Notice
 from rebalancer.cluster.simulation.agenda import Action, Agenda, Pace, no_pace
 from rebalancer.cluster.simulation.kubelet import Kubelet
 from rebalancer.cluster.simulation.migration_controller import MigrationController
@@ -58,6 +58,8 @@ class SimulatedCluster:
         )
         self._scheduler = Scheduler(self._world, self._agenda)
         self._leadership = SimulatedLeadership()
+        self.notices: list[Notice] = []
+        """What Events tell, each once, in the order in which they were made."""
         self._settle()
 
     # The protocol
@@ -109,6 +111,11 @@ class SimulatedCluster:
             self._world.note(f"lock pod {key} deleted")
             self._world.remove_pod(pod)
             self._settle()
+
+    def create_event(self, notice: Notice) -> None:
+        with self._faults.around("create_event"):
+            if notice not in self.notices:
+                self.notices.append(notice)
 
     def wait_for_change(self, vmis: Collection[ObjectKey], seconds: float) -> None:
         """A change since the last reading counts as well, so that none is ever missed."""

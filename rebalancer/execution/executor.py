@@ -17,6 +17,7 @@ from rebalancer.execution.goal_run import GoalRun
 from rebalancer.execution.holds import holds_for, holds_of
 from rebalancer.execution.migration_request import migration_request
 from rebalancer.execution.move_run import MoveRun
+from rebalancer.execution.notices import Notifier
 from rebalancer.execution.outcome import Ending, GoalOutcome
 from rebalancer.execution.recheck import is_open, surprise, unsettled
 from rebalancer.model.objects import ObjectKey
@@ -39,6 +40,7 @@ class Tools(NamedTuple):
     listener: Listener
     should_stop: Callable[[], bool]
     """Asked at each step; when it says yes, execution leaves everything as it is and returns."""
+    notifier: Notifier
     objection: Callable[[Goal, Snapshot], str | None] = lambda _goal, _snapshot: None
     """Asked before each migration: why its goal's strategy no longer wants the goal, or None."""
 
@@ -168,6 +170,7 @@ class _Execution:
                 # It ends by itself in time, and the next cycle deletes it.
                 self._tell("hold-left", str(hold), f"cannot be deleted yet: {error}")
         self._tell(outcome.ending.value, str(outcome.subject), outcome.message)
+        self.tools.notifier.ended(outcome)
 
     def _start_moves(self) -> None:
         for goal in self._open():
@@ -229,6 +232,7 @@ class _Execution:
             str(run.move.vmi),
             f"migration {request.name} from {run.move.source} to {run.move.target}",
         )
+        self.tools.notifier.migrating(run.move, goal.goal, request.name)
 
     def _tell(self, code: str, subject: str, message: str) -> None:
         self.tools.listener(Event(self.tools.cluster.now(), code, subject, message))

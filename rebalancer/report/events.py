@@ -19,6 +19,7 @@ _STYLES = {
     "hold-left": "yellow",
     "load-missing": "yellow",
     "unsure": "yellow",
+    "event-lost": "yellow",
 }
 
 

@@ -12,7 +12,7 @@ from rebalancer.cluster.live import LiveCluster
 from rebalancer.cluster.manifests import lock_pod_manifest
 from rebalancer.cluster.measured_load import LoadReader
 from rebalancer.cluster.prometheus import Prometheus
-from rebalancer.cluster.protocols import Cluster, Hold, MigrationRequest
+from rebalancer.cluster.protocols import Cluster, Hold, MigrationRequest, Notice
 from rebalancer.errors import (
     ClusterError,
     ConflictError,
@@ -21,6 +21,7 @@ from rebalancer.errors import (
     UnreadableObjectError,
 )
 from rebalancer.model.objects import ObjectKey
+from rebalancer.model.plan import Subject
 from rebalancer.policy.measured_load import MeasuredLoadPolicy, PrometheusPolicy
 from tests.cluster import wire_builders as wire
 from tests.cluster.api_server import Answer, ApiServer, Asked, refusal
@@ -32,6 +33,7 @@ NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
 VMIS = f"{KUBEVIRT}/virtualmachineinstances"
 MIGRATIONS = f"{KUBEVIRT}/virtualmachineinstancemigrations"
 SHOP_MIGRATIONS = f"{KUBEVIRT}/namespaces/shop/virtualmachineinstancemigrations"
+SHOP_EVENTS = "/api/v1/namespaces/shop/events"
 LOCKS = "/api/v1/namespaces/rebalancer/pods"
 WEB = ObjectKey("shop", "web")
 MIGRATION_POLICIES = "/apis/migrations.kubevirt.io/v1alpha1/migrationpolicies"
@@ -292,6 +294,8 @@ def test_documented_rights_are_those_that_are_used(cluster: LiveCluster, server:
     with cluster.leadership():
         server.on("POST", SHOP_MIGRATIONS, Answer(201))
         cluster.create_migration(TestMigrations.REQUEST)
+        server.on("POST", SHOP_EVENTS, Answer(201))
+        cluster.create_event(TestEvents.NOTICE)
         server.on("POST", LOCKS, refusal(409, "already exists"))
         with pytest.raises(RefusedError):
             cluster.create_hold(TestHolds.HOLD)
@@ -312,6 +316,7 @@ RIGHTS = {
     ("get", "nodes", ""),
     ("get", "virtualmachineinstances", "shop"),
     ("create", "virtualmachineinstancemigrations", "shop"),
+    ("create", "events", "shop"),
     *((verb, "pods", "rebalancer") for verb in ("create", "get", "delete")),
     *((verb, "leases", "rebalancer") for verb in ("create", "get", "update")),
 }
@@ -387,6 +392,24 @@ class TestMigrations:
             cluster.create_migration(self.REQUEST)
         assert not isinstance(error.value, RefusedError | ConflictError)
         assert len(server.asked) == 1
+
+
+class TestEvents:
+    NOTICE = Notice(
+        Subject("VirtualMachineInstance", "shop", "web", "web-uid"), "RebalanceBound", "is bound"
+    )
+
+    def test_one_that_is_there_is_as_good(self, cluster: LiveCluster, server: ApiServer) -> None:
+        server.on("POST", SHOP_EVENTS, refusal(409, "already exists"))
+        cluster.create_event(self.NOTICE)
+        assert server.asked[0].body["involvedObject"]["uid"] == "web-uid"
+
+    def test_without_the_right_to_it_none_is_made(
+        self, cluster: LiveCluster, server: ApiServer
+    ) -> None:
+        server.on("POST", SHOP_EVENTS, refusal(403, "events is forbidden"))
+        with pytest.raises(ClusterError, match="events is forbidden"):
+            cluster.create_event(self.NOTICE)
 
 
 class TestHolds:

@@ -4,8 +4,8 @@ from msgspec.structs import replace
 
 from rebalancer.cluster.decode import ObjectDecoder
 from rebalancer.cluster.kinds import POD
-from rebalancer.cluster.manifests import lock_pod_manifest, migration_manifest
-from rebalancer.cluster.protocols import Hold, MigrationRequest
+from rebalancer.cluster.manifests import event_manifest, lock_pod_manifest, migration_manifest
+from rebalancer.cluster.protocols import Hold, MigrationRequest, Notice
 from rebalancer.model.objects import (
     LabelSelector,
     ObjectKey,
@@ -14,6 +14,8 @@ from rebalancer.model.objects import (
     Requirement,
     Toleration,
 )
+from rebalancer.model.plan import Subject
+from tests.builders import NOW
 from tests.cluster.api_server import to_json
 
 HOLD = Hold(
@@ -115,3 +117,39 @@ def test_migration_goes_to_one_node_and_says_what_it_is_for() -> None:
             "addedNodeSelector": {"kubernetes.io/hostname": "host-2"},
         },
     }
+
+
+ON_WEB = Notice(Subject("VirtualMachineInstance", "shop", "web", "web-uid"), "Some", "is told")
+
+
+def test_event_is_found_by_the_object_it_is_about() -> None:
+    event = event_manifest(ON_WEB, NOW)
+    assert event["metadata"]["namespace"] == "shop"
+    assert event["involvedObject"] == {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachineInstance",
+        "namespace": "shop",
+        "name": "web",
+        "uid": "web-uid",
+    }
+    of_node = replace(ON_WEB, subject=Subject("Node", "", "n1", "n1-uid"), is_warning=True)
+    event = event_manifest(of_node, NOW)
+    assert (event["metadata"]["namespace"], event["type"]) == ("default", "Warning")
+    assert event["involvedObject"]["apiVersion"] == "v1"
+
+
+def test_event_that_tells_the_same_has_the_same_name_and_no_other() -> None:
+    def name(notice: Notice) -> str:
+        return str(event_manifest(notice, NOW)["metadata"]["name"])
+
+    others = (
+        replace(ON_WEB, reason="Other"),
+        replace(ON_WEB, message="is told anew"),
+        replace(ON_WEB, subject=Subject("VirtualMachineInstance", "shop", "web", "another-uid")),
+    )
+    assert name(ON_WEB) == name(replace(ON_WEB))
+    assert len({name(notice) for notice in (ON_WEB, *others)}) == 4
+
+
+def test_message_of_an_event_is_no_longer_than_the_api_server_takes() -> None:
+    assert len(event_manifest(replace(ON_WEB, message="x" * 5000), NOW)["message"]) == 1024

@@ -51,6 +51,7 @@ CLUSTER_RIGHTS = {
     ("k8s.cni.cncf.io", "network-attachment-definitions"): {"list"},
     ("kubevirt.io", "virtualmachineinstances"): {"get", "list"},
     ("kubevirt.io", "virtualmachineinstancemigrations"): {"list", "watch", "create"},
+    ("", "events"): {"create"},
 }
 OWN_NAMESPACE_RIGHTS = {
     ("", "pods"): {"get", "create", "delete"},

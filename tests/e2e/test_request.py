@@ -1,6 +1,7 @@
 """The request's scenario, solved by itself on the real control plane."""
 
 import signal
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -114,3 +115,21 @@ def test_the_migration_bears_what_it_is_for(pending_vm: ControlPlane, api: Api) 
     assert migration["metadata"]["labels"]["rebalancer/plan-id"] == done.document["plan"]["id"]
     assert migration["spec"]["addedNodeSelector"] == {"kubernetes.io/hostname": move["target"]}
     assert Migrated(move["name"], "Succeeded") in migrations(api)
+
+
+def test_events_tell_why_a_vm_moves_and_that_the_other_has_its_node(
+    pending_vm: ControlPlane, api: Api
+) -> None:
+    done = rebalancer("run", "-o", "json", kubeconfig=pending_vm.kubeconfig())
+    assert "event-lost" not in done.stderr
+    (move,) = done.document["plan"]["moves"]
+    ours = api.list(path_of("events", "default"), fieldSelector="source=kubevirt-rebalancer")
+    assert {(each["involvedObject"]["name"], each["reason"]) for each in ours} == {
+        (move["name"], "RebalanceMigration"),
+        (BIG_VM, "RebalanceBound"),
+    }
+    kubectl = [str(pending_vm.kubectl), f"--kubeconfig={pending_vm.kubeconfig()}"]
+    described = subprocess.run(
+        [*kubectl, "describe", "vmi", move["name"]], capture_output=True, text=True, check=True
+    )
+    assert f"by FitPendingVMs for default/{BIG_VM}" in described.stdout

@@ -42,7 +42,13 @@ class Outcomes:
 
 
 Request = Literal[
-    "read", "reread", "create_migration", "create_hold", "delete_hold", "wait_for_change"
+    "read",
+    "reread",
+    "create_migration",
+    "create_hold",
+    "delete_hold",
+    "create_event",
+    "wait_for_change",
 ]
 
 
