@@ -64,8 +64,10 @@ def chain_prices(problem: FitProblem, has_home: BoolArray) -> IntArray:
 
 
 def _making_room(problem: FitProblem, requests: IntArray) -> FloatArray:
-    """(u, n) what making room on each node for each request, (u, r), costs at least in one resource:
-    that in which it costs most for all requests together.
+    """(u, n) what making room on each node for each request costs at least in one resource: that
+    in which it costs most for all requests together.
+
+    `requests`: (u, r).
     """
     lacks = np.maximum(requests[:, None] - np.maximum(problem.headroom, 0), 0)
     costs = np.zeros((lacks.shape[2], *lacks.shape[:2]))

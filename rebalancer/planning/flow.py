@@ -133,7 +133,6 @@ class _FlowSearch:
 
     def _search_below(self, cutoff: int, *, any_will_do: bool = False) -> None:
         self._bound_landings(cutoff)
-        work_limit = self.work_left * _WORK_SHARE
         part = reduce(self.problem, self.landing_bounds, cutoff)
         flows = FlowProgram(self.problem, part, self.landing_bounds)
         if not flows.lands or not flows.leaves:
@@ -145,7 +144,10 @@ class _FlowSearch:
         for flow in self.cuts:
             flows.cut(flow)
         self.work_left -= sum(len(row.terms) for row in program.rows) * _WORK_PER_TERM
+        work_limit = self.work_left * _WORK_SHARE
         for _ in range(_MAX_CUTS):
+            if work_limit <= 0:
+                return
             answer = solve(program, work_limit, any_will_do=any_will_do)
             work_limit -= answer.work
             self.work_left -= answer.work
@@ -157,8 +159,6 @@ class _FlowSearch:
                 return
             self.cuts.append(flow)
             flows.cut(flow)
-            if work_limit <= 0:
-                return
         self.gave_up = TOO_MANY_CUTS
 
     def _bound_landings(self, cutoff: int) -> None:
