@@ -71,10 +71,12 @@ def _making_room(problem: FitProblem, requests: IntArray) -> FloatArray:
     """
     lacks = np.maximum(requests[:, None] - np.maximum(problem.headroom, 0), 0)
     costs = np.zeros((lacks.shape[2], *lacks.shape[:2]))
+    nodes = np.tile(np.arange(problem.node_count), len(requests))
     for resource in np.flatnonzero(lacks.any(axis=(0, 1))):
         gives = np.flatnonzero(problem.mover_release[:, resource] > 0)
         cover = FractionalCover(problem, int(resource), gives)
-        costs[resource] = [cover.bounds(lack) for lack in lacks[:, :, resource]]
+        bounds = cover.bounds_at(nodes, lacks[:, :, resource].ravel())
+        costs[resource] = bounds.reshape(lacks.shape[:2])
     dearest = np.minimum(costs, NEVER).sum(axis=1).argmax(axis=0)
     return np.asarray(np.take_along_axis(costs, dearest[None, None], axis=0)[0], np.float64)
 
