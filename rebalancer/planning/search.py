@@ -102,16 +102,18 @@ class _Search:
         heapq.heapify(heap)
         covers_of: dict[int, Iterator[Cover]] = {}
         while heap and heap[0][0] < self._limit and self.work < most:
-            known, node = heapq.heappop(heap)
+            known, node = heap[0]
             # Laid out only once the node's turn comes, which for most nodes is never.
-            candidates = covers_of.setdefault(node, self._covers(node))
-            found = next(candidates, None)
+            if node not in covers_of:
+                covers_of[node] = self._covers(node)
+            found = next(covers_of[node], None)
             if found is None:
+                heapq.heappop(heap)
                 continue
             self.work += found.work
             if found.movers is not None:
                 self._try(node, found.movers, found.bound)
-            heapq.heappush(heap, (max(known, found.bound), node))
+            heapq.heapreplace(heap, (max(known, found.bound), node))
         self.open_bound = heap[0][0] if heap else INFINITE
 
     def follow_chains(self, most: float) -> None:
@@ -154,7 +156,7 @@ class _Search:
 
     def _covers(self, node: int) -> Iterator[Cover]:
         cover = node_cover(self.priced, self.kinds, node, self.movers.get(node, _NOBODY))
-        yield from covers(cover, self.problem.max_moves)
+        return covers(cover, self.problem.max_moves)
 
     def _home_for(self, mover: int, leaving: Sequence[int]) -> Outcome:
         """What making one costs; chains in their turn are left open."""

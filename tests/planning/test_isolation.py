@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from rebalancer.planning.flow import OUT_OF_WORK, solve_flow
-from rebalancer.planning.isolation import COMMAND, IsolatedSearch, Job, Report
+from rebalancer.planning.isolation import COMMAND, IsolatedSearch
+from rebalancer.planning.job import Job, Report
 from rebalancer.planning.problem import Outcome
 from rebalancer.planning.search import search_direct
 from rebalancer.policy.model import PlanningPolicy
