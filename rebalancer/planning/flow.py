@@ -30,7 +30,8 @@ far, until one is too far to be answered; then half as far. Measured: see docs/d
 """
 
 _WORK_SHARE = 0.2
-"""Of the work that is left, what one search may use up; a guess."""
+"""Of the work that is left, what one search may use up; a guess. All of it one below the best plan
+known, whose answer is the last one needed."""
 
 _LEAST_WORK = 0.1
 """Of the work limit; what is then left is too little for another search."""
@@ -144,7 +145,8 @@ class _FlowSearch:
         for flow in self.cuts:
             flows.cut(flow)
         self.work_left -= sum(len(row.terms) for row in program.rows) * _WORK_PER_TERM
-        work_limit = self.work_left * _WORK_SHARE
+        settles_it = self.best is not None and cutoff == self.best.cost
+        work_limit = self.work_left * (1 if settles_it else _WORK_SHARE)
         for _ in range(_MAX_CUTS):
             if work_limit <= 0:
                 return
