@@ -1,4 +1,4 @@
-"""Second stage: what only chains of moves can reach, as an integer flow of kinds of movers.
+"""Second stage: what only longer chains of moves reach, as an integer flow of kinds of movers.
 
 Searches below a cost that rises: only what can take part in a plan that cheap is in the program,
 so the first ones are small, and one without a solution raises the bound for all plans. Capacity

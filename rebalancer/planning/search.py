@@ -1,8 +1,9 @@
 """First stage: best-first search over nodes for sets of movers that go into present room.
 
 Every node has a lower bound (what must leave it); the cheapest set is looked for where the bound
-is lowest, and the search ends when no bound is below the best plan found. What only chains of
-moves could reach is kept as a bound, for the second stage to close.
+is lowest, and the search ends when no bound is below the best plan found. For a mover in a set that
+has no home, making one is the same problem again, one level down; what is open after that is kept
+as a bound, for the second stage to close.
 
 The bounds hold for plans with detours as well: they count once each mover that is elsewhere in the
 end, and what must have left its last node for good to make room for it.
