@@ -1,6 +1,7 @@
 """How often and how fast the planner proves its plan: `python -m benchmarks.fit --help`."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
@@ -74,6 +75,17 @@ def _share(count: int, total: int) -> str:
     return f"{count / total:.1%}"
 
 
+def _plot(path: Path, groups: Sequence[Sequence[Run]]) -> None:
+    from benchmarks.plots import plot_shares
+
+    seconds = {}
+    for runs in groups:
+        recipe = runs[0].recipe
+        name = f"{recipe.shape}, fill {recipe.fill:g}, {recipe.mode}"
+        seconds[name] = [run.core_seconds for run in runs if run.outcome.is_proven]
+    plot_shares(path, seconds, [len(runs) for runs in groups])
+
+
 def _told(run: Run) -> str:
     solution = run.outcome.solution
     cost = f"cost {solution.cost} in {len(solution.moves)} moves" if solution else "no plan"
@@ -92,6 +104,7 @@ def main(
     within_seconds: Annotated[float, typer.Option(help="What to count as quick.")] = 0.5,
     equal_costs: Annotated[bool, typer.Option(help="VMs of one size cost the same.")] = False,
     grouped_share: Annotated[float, typer.Option(help="VMs with anti-affinity.")] = 0.02,
+    plot: Annotated[Path | None, typer.Option(help="SVG file: how many within what time.")] = None,
 ) -> None:
     """Plans for generated clusters and prints a Markdown table; every plan is replayed.
 
@@ -99,7 +112,7 @@ def main(
     """
     print(f"{machine()}\n")
     print(heading([text.format(limit=duration(within_seconds)) for text in _HEADINGS]))
-    unproven, skipped = [], 0
+    groups, unproven, skipped = [], [], 0
     for recipes in (
         [Recipe(s, f, seed, m, equal_costs, grouped_share) for seed in range(seeds)]
         for s in shape
@@ -110,7 +123,10 @@ def main(
         skipped += len(recipes) - len(runs)
         if runs:
             print(row(list(_cells(runs, within_seconds))), flush=True)
+            groups.append(runs)
         unproven += [run for run in runs if not run.outcome.is_proven]
+    if plot is not None:
+        _plot(plot, groups)
     print(f"\nLeft out, since every pending VM fits as it is: {skipped} clusters.")
     if unproven:
         print("\nNot proven:\n")

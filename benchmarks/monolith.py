@@ -4,6 +4,7 @@ Each solver has a process of its own, one thread and a hard limit.
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
@@ -105,12 +106,27 @@ def _summary(found: list[Comparison]) -> str:
     return "\n".join(lines + [f"  - {text}" for text in differing])
 
 
+def _plot(path: Path, found: Sequence[Comparison]) -> None:
+    from benchmarks.plots import plot_beside
+
+    times = {
+        name: [
+            (one.our_core_seconds, result.solve_seconds)
+            for one in found
+            if one.ours.is_proven and (result := one.theirs[name]) is not None and result.is_proven
+        ]
+        for name in _SOLVERS
+    }
+    plot_beside(path, times)
+
+
 def main(
     shape: Annotated[list[str], typer.Option(help="Repeatable.")] = ["50/500", "279/2089"],  # noqa: B006
     fill: Annotated[list[float], typer.Option(help="Repeatable.")] = [0.85, 0.95],  # noqa: B006
     mode: Annotated[list[str], typer.Option(help="Repeatable.")] = ["hole2"],  # noqa: B006
     seeds: Annotated[int, typer.Option(help="Clusters in each cell.")] = 2,
     limit_seconds: Annotated[float, typer.Option(help="For each solver and cluster.")] = 60,
+    plot: Annotated[Path | None, typer.Option(help="SVG file: a point for each cluster.")] = None,
 ) -> None:
     """Prints a Markdown table; a core's seconds, to build and to solve a model apart."""
     print(f"{machine()}; one thread, {limit_seconds:.0f} s each\n")
@@ -125,6 +141,8 @@ def main(
             print(row(_cells(one)), flush=True)
             found.append(one)
     print(f"\n{_summary(found)}")
+    if plot is not None:
+        _plot(plot, found)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from rebalancer.planning.homes import split_by
 from rebalancer.planning.problem import INFINITE, FitProblem
+from rebalancer.planning.rows import number_rows
 from rebalancer.scheduling.state import BoolArray, IntArray
 
 FloatArray = NDArray[np.float64]
@@ -37,43 +38,56 @@ def clearing_bounds(problem: FitProblem, may_leave: BoolArray) -> FloatArray:
     return np.where(bounds > 0, np.maximum(bounds, cheapest), bounds)
 
 
-def chain_prices(problem: FitProblem, has_home: BoolArray, resource: int) -> IntArray:
+def chain_prices(problem: FitProblem, has_home: BoolArray) -> IntArray:
     """(m,) what making a home for each mover without one costs at least; 0 for the others.
 
-    The price is the fractional cover of what the cheapest node lacks for it in one resource. The
-    prices of several movers add up even if they go to one node: the cover's cost is convex in
-    what is lacking, and as no headroom is counted below 0, two together lack at least what each
-    lacks. In more than one resource at once that would not hold.
+    The price is the fractional cover of what the cheapest node lacks for it. The prices of several
+    movers add up even if they go to one node: the cover's cost is convex in what is lacking, and
+    as no headroom is counted below 0, two together lack at least what each lacks. That holds for
+    one resource only, so each node has one in which it is looked at.
     """
     prices = np.zeros(problem.mover_count, np.int64)
     homeless = np.flatnonzero(~has_home)
     if not len(homeless):
         return prices
-    everybody = np.flatnonzero(problem.mover_release[:, resource] > 0)
-    cover = FractionalCover(problem, resource, everybody)
-    headroom = np.maximum(problem.headroom[:, resource], 0)
-    requests, classes = problem.mover_request[homeless, resource], problem.mover_class[homeless]
-    for alike in split_by(requests).values():
-        bounds = cover.bounds(np.maximum(requests[alike[0]] - headroom, 0))
-        for positions in split_by(classes[alike]).values():
-            members = alike[positions]
-            cheapest = bounds[problem.allowed[classes[members[0]]]].min(initial=INFINITE)
-            prices[homeless[members]] = NEVER if cheapest == INFINITE else int(cheapest)
+    alike = number_rows(problem.mover_request[homeless])
+    _, example = np.unique(alike, return_index=True)
+    at_node = _making_room(problem, problem.mover_request[homeless[example]])
+    classes = problem.mover_class[homeless]
+    for members, bounds in zip(split_by(alike).values(), at_node, strict=True):
+        cheapest_first = np.argsort(bounds)
+        may_go = problem.allowed[classes[members]][:, cheapest_first]
+        first = np.argmax(may_go, axis=1)
+        cheapest = np.where(may_go.any(axis=1), bounds[cheapest_first][first], NEVER)
+        prices[homeless[members]] = np.minimum(cheapest, NEVER)
     return prices
 
 
-def price_chains(problem: FitProblem, has_home: BoolArray) -> tuple[FitProblem, FloatArray]:
-    """The problem with every mover without a home made dearer by what one costs at least, in the
-    resource in which that bounds highest; and (n,) what landing on each node costs at least.
+def _making_room(problem: FitProblem, requests: IntArray) -> FloatArray:
+    """(u, n) what making room on each node for each request costs at least in one resource: that
+    in which it costs most for all requests together.
+
+    `requests`: (u, r).
     """
-    everybody = np.ones(problem.mover_count, np.bool_)
-    candidates: dict[bytes, tuple[FitProblem, FloatArray]] = {}
-    for resource in map(int, np.flatnonzero(problem.request > 0)):
-        prices = chain_prices(problem, has_home, resource)
-        if prices.tobytes() not in candidates:
-            priced = replace(problem, mover_cost=problem.mover_cost + prices)
-            candidates[prices.tobytes()] = priced, clearing_bounds(priced, everybody)
-    return max(candidates.values(), key=lambda candidate: float(candidate[1].min()))
+    lacks = np.maximum(requests[:, None] - np.maximum(problem.headroom, 0), 0)
+    costs = np.zeros((lacks.shape[2], *lacks.shape[:2]))
+    nodes = np.tile(np.arange(problem.node_count), len(requests))
+    for resource in np.flatnonzero(lacks.any(axis=(0, 1))):
+        gives = np.flatnonzero(problem.mover_release[:, resource] > 0)
+        cover = FractionalCover(problem, int(resource), gives)
+        bounds = cover.bounds_at(nodes, lacks[:, :, resource].ravel())
+        costs[resource] = bounds.reshape(lacks.shape[:2])
+    dearest = np.minimum(costs, NEVER).sum(axis=1).argmax(axis=0)
+    return np.asarray(np.take_along_axis(costs, dearest[None, None], axis=0)[0], np.float64)
+
+
+def price_chains(problem: FitProblem, has_home: BoolArray) -> tuple[FitProblem, FloatArray]:
+    """The problem with every mover without a home made dearer by what one costs at least; and (n,)
+    what landing on each node costs at least.
+    """
+    prices = chain_prices(problem, has_home)
+    priced = replace(problem, mover_cost=problem.mover_cost + prices)
+    return priced, clearing_bounds(priced, np.ones(problem.mover_count, np.bool_))
 
 
 NEVER = 2**40

@@ -1,4 +1,4 @@
-"""Second stage: what only chains of moves can reach, as an integer flow of kinds of movers.
+"""Second stage: what only longer chains of moves reach, as an integer flow of kinds of movers.
 
 Searches below a cost that rises: only what can take part in a plan that cheap is in the program,
 so the first ones are small, and one without a solution raises the bound for all plans. Capacity
@@ -30,7 +30,8 @@ far, until one is too far to be answered; then half as far. Measured: see docs/d
 """
 
 _WORK_SHARE = 0.2
-"""Of the work that is left, what one search may use up; a guess."""
+"""Of the work that is left, what one search may use up; a guess. All of it one below the best plan
+known, whose answer is the last one needed."""
 
 _LEAST_WORK = 0.1
 """Of the work limit; what is then left is too little for another search."""
@@ -133,7 +134,6 @@ class _FlowSearch:
 
     def _search_below(self, cutoff: int, *, any_will_do: bool = False) -> None:
         self._bound_landings(cutoff)
-        work_limit = self.work_left * _WORK_SHARE
         part = reduce(self.problem, self.landing_bounds, cutoff)
         flows = FlowProgram(self.problem, part, self.landing_bounds)
         if not flows.lands or not flows.leaves:
@@ -145,7 +145,11 @@ class _FlowSearch:
         for flow in self.cuts:
             flows.cut(flow)
         self.work_left -= sum(len(row.terms) for row in program.rows) * _WORK_PER_TERM
+        settles_it = self.best is not None and cutoff == self.best.cost
+        work_limit = self.work_left * (1 if settles_it else _WORK_SHARE)
         for _ in range(_MAX_CUTS):
+            if work_limit <= 0:
+                return
             answer = solve(program, work_limit, any_will_do=any_will_do)
             work_limit -= answer.work
             self.work_left -= answer.work
@@ -157,8 +161,6 @@ class _FlowSearch:
                 return
             self.cuts.append(flow)
             flows.cut(flow)
-            if work_limit <= 0:
-                return
         self.gave_up = TOO_MANY_CUTS
 
     def _bound_landings(self, cutoff: int) -> None:

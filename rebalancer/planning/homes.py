@@ -3,6 +3,7 @@
 import numpy as np
 
 from rebalancer.planning.problem import FitProblem
+from rebalancer.planning.rows import number_rows
 from rebalancer.scheduling.state import BoolArray, IntArray
 
 
@@ -10,17 +11,14 @@ def movers_with_home(problem: FitProblem, headroom: IntArray) -> BoolArray:
     """(m,) which movers have a node other than their own that takes them where there is that
     headroom, (n, r).
     """
-    rooms: dict[bytes, BoolArray] = {}
-    found = np.zeros(problem.mover_count, np.bool_)
-    for members in split_by(problem.kinds).values():
-        request = problem.mover_request[members[0]]
-        has_room = rooms.get(request.tobytes())
-        if has_room is None:
-            has_room = rooms[request.tobytes()] = problem.fits(request, headroom)
-        takes = has_room & problem.allowed[problem.mover_class[members[0]]]
-        # A node that could take another of the kind is no home for those that are on it already.
-        found[members] = takes.sum() > takes[problem.mover_node[members]]
-    return found
+    _, first = np.unique(problem.kinds, return_index=True)
+    alike = number_rows(problem.mover_request[first])
+    _, example = np.unique(alike, return_index=True)
+    has_room = problem.fits(problem.mover_request[first[example]][:, None], headroom)
+    takes = has_room[alike] & problem.allowed[problem.mover_class[first]]
+    # A node that could take another of the kind is no home for those that are on it already.
+    others = np.count_nonzero(takes, axis=1)[problem.kinds]
+    return np.asarray(others > takes[problem.kinds, problem.mover_node], np.bool_)
 
 
 def split_by(codes: IntArray) -> dict[int, IntArray]:

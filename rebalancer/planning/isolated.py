@@ -9,7 +9,7 @@ from threading import Thread
 from typing import IO
 
 from rebalancer.planning.flow import search_flows
-from rebalancer.planning.isolation import OUT_OF_MEMORY, Job, Report
+from rebalancer.planning.job import OUT_OF_MEMORY, Job, Report
 
 
 def main() -> None:

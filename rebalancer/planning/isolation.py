@@ -10,16 +10,14 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Event, Timer
 from time import monotonic
-from typing import IO, NamedTuple
+from typing import IO
 
+from rebalancer.planning.job import OUT_OF_MEMORY, Job, Report
 from rebalancer.planning.problem import FitProblem, Outcome
 from rebalancer.policy.model import PlanningPolicy
 
 COMMAND = (sys.executable, "-P", "-m", "rebalancer.planning.isolated")
 """-P: nothing is imported from the working directory, which may be anybody's."""
-
-OUT_OF_MEMORY = 77
-"""Exit code; any that neither Python nor a shell uses."""
 
 WORK_PER_SECOND = 0.2
 """Of the solver's work. CP-SAT took 2.5 to 4 seconds of one core for one unit of its deterministic
@@ -30,23 +28,6 @@ does, and equal problems get equal outcomes.
 _SHARE = 0.5
 """Of the work that is left, what one goal may use up: the first, more important goals get more, and
 none gets all."""
-
-
-class Job(NamedTuple):
-    """What the process is sent."""
-
-    problem: FitProblem
-    known: Outcome
-    work_limit: float
-    memory_mebibytes: int
-
-
-class Report(NamedTuple):
-    """What it sends, again and again: all that it knows by then."""
-
-    outcome: Outcome
-    work: float
-    is_last: bool
 
 
 class IsolatedSearch:

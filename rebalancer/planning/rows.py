@@ -4,13 +4,26 @@ import numpy as np
 
 from rebalancer.scheduling.state import IntArray
 
+_MAX_CODES = 2**62
+"""So that a code is a 64-bit number."""
+
 
 def number_rows(rows: IntArray) -> IntArray:
-    """A number for each row, from 0 without gaps; equal rows have equal ones."""
-    numbers = np.zeros(len(rows), np.int64)
-    # Column by column: sorting whole rows takes several times as long.
-    for column in rows.T:
-        values, codes = np.unique(column, return_inverse=True)
-        if len(values) > 1:
-            _, numbers = np.unique(numbers * len(values) + codes, return_inverse=True)
-    return numbers.astype(np.int64, copy=False)
+    """A number for each row, from 0 without gaps, in the order of the rows' values; equal rows have
+    equal ones.
+    """
+    codes, count = np.zeros(len(rows), np.int64), 1
+    # Sorting codes takes a fraction of what sorting whole rows does.
+    for column in rows.T if len(rows) else ():
+        values, span = column - column.min(), int(column.max()) - int(column.min()) + 1
+        if count * span > _MAX_CODES:
+            codes, count = _numbered(codes)
+            values, span = _numbered(column)
+        codes, count = codes * span + values, count * span
+    return _numbered(codes)[0]
+
+
+def _numbered(codes: IntArray) -> tuple[IntArray, int]:
+    """The same order without gaps, and how many there are."""
+    values, numbers = np.unique(codes, return_inverse=True)
+    return numbers.astype(np.int64, copy=False), len(values)

@@ -45,6 +45,8 @@ def solve(program: IntegerProgram, work_limit: float, *, any_will_do: bool = Fal
     solver.parameters.linearization_level = 2
     solver.parameters.max_deterministic_time = work_limit
     status = solver.solve(model)
+    if status == cp_model.MODEL_INVALID:
+        raise ValueError(f"CP-SAT takes no such program: {solver.solution_info()}")
     work = solver.response_proto.deterministic_time
     if status == cp_model.INFEASIBLE:
         return Answer(None, INFINITE, work)

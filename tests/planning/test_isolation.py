@@ -6,8 +6,9 @@ import sys
 
 import pytest
 
-from rebalancer.planning.flow import solve_flow
-from rebalancer.planning.isolation import COMMAND, IsolatedSearch, Job, Report
+from rebalancer.planning.flow import OUT_OF_WORK, solve_flow
+from rebalancer.planning.isolation import COMMAND, IsolatedSearch
+from rebalancer.planning.job import Job, Report
 from rebalancer.planning.problem import Outcome
 from rebalancer.planning.search import search_direct
 from rebalancer.policy.model import PlanningPolicy
@@ -31,6 +32,12 @@ def test_the_process_finds_what_the_search_finds_here() -> None:
 def test_equal_problems_get_equal_plans() -> None:
     known = search_direct(LARGE)
     assert solve_flow(LARGE, known, work_limit=1) == solve_flow(LARGE, known, work_limit=1)
+
+
+def test_a_search_with_hardly_any_work_left_says_so() -> None:
+    known = search_direct(LARGE)
+    outcome = solve_flow(LARGE, known, work_limit=1e-3)
+    assert outcome.gave_up_because == OUT_OF_WORK
 
 
 def test_past_the_deadline_the_process_is_stopped() -> None:
