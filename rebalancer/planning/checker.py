@@ -180,10 +180,10 @@ def _unmet(snapshot: Snapshot, goals: Sequence[Goal]) -> Iterator[str]:
             for pod in snapshot.launchers_by_vmi.get(goal.subject.uid, ())
             if pod.node_name is None
         ]
-        state = ClusterState(snapshot)
-        if len(waiting) != 1 or goal.node not in state.index:
+        if len(waiting) != 1 or goal.node not in snapshot.node_by_name:
             yield f"{goal.subject} has no single pending pod, or its node {goal.node} is unknown"
             continue
+        state = ClusterState(snapshot.without_pod(waiting[0]))
         feasibility = evaluate(waiting[0], state)
         index = state.index[goal.node]
         if not feasibility.feasible[index]:
