@@ -62,13 +62,13 @@ def rolling_turns(names: Collection[str], cluster: View) -> Iterator[Turn]:
     That a VM has just been moved keeps it nowhere here: upgrades take longer than any cooldown.
     """
     view = View(cluster.snapshot, _patient(cluster), cluster.second_stage)
+    costs = least_costs(view)
     waiting, postponed = set(names), set[str]()
     has_changed = is_last_try = False
     while waiting or postponed:
         if not waiting:
             waiting, postponed = postponed, set()
             is_last_try, has_changed = not has_changed, False
-        costs = least_costs(view)
         name = min(waiting, key=lambda each: (costs[each], each))
         waiting.remove(name)
         proposal = checked(propose_drain(Drain(name, "in turn"), {name}, view), view.snapshot)
@@ -80,6 +80,7 @@ def rolling_turns(names: Collection[str], cluster: View) -> Iterator[Turn]:
             has_changed = True
             snapshot = carried_out(view.snapshot, proposal.moves)
             view = View(snapshot, view.context, view.second_stage)
+            costs = least_costs(view)
 
 
 def _patient(cluster: View) -> PlanningContext:
