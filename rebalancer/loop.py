@@ -1,7 +1,8 @@
 """One cycle: read, plan, carry out, and plan anew after a surprise."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -57,14 +58,8 @@ def run_cycle(
 
     Raises: ClusterError, NotLeaderError (nothing was done then), InputError.
     """
-    with _tracer.start_as_current_span("cycle") as span, cluster.leadership() as leadership:
-        objection = _objection_of(strategies)
-        notifier = Notifier(cluster, listener)
-        tools = Tools(cluster, leadership, context, listener, should_stop, notifier, objection)
-        result = _Cycle(strategies, tools).run()
-        span.set_attribute("rebalancer.plan", result.plan.id)
-        span.set_attribute("rebalancer.unmet", len(result.unmet()))
-        return result
+    with _led(cluster, strategies, context, listener, should_stop) as tools:
+        return _run_led(strategies, tools)
 
 
 def run_cycles(
@@ -76,17 +71,50 @@ def run_cycles(
 ) -> CycleResult:
     """Cycles as long as goals are unmet and one has started as many migrations as it may.
 
-    The result is the last one's, with the outcomes of all. Raises: as `run_cycle`.
+    Nobody else acts in between. The result is the last one's, with the outcomes of all. Raises: as
+    `run_cycle`.
     """
     limit = context.execution.budget.max_per_cycle
     outcomes: dict[Subject, GoalOutcome] = {}
-    while True:
-        result = run_cycle(cluster, strategies, context, listener, should_stop)
-        for outcome in result.outcomes:
-            outcomes[outcome.subject] = _joined(outcomes.get(outcome.subject), outcome)
-        started = sum(outcome.migrations for outcome in result.outcomes)
-        if started < limit or not result.unmet() or should_stop():
-            return replace(result, outcomes=tuple(outcomes.values()))
+    with _led(cluster, strategies, context, listener, should_stop) as tools:
+        while True:
+            result = _run_led(strategies, tools)
+            for outcome in result.outcomes:
+                outcomes[outcome.subject] = _joined(outcomes.get(outcome.subject), outcome)
+            started = sum(outcome.migrations for outcome in result.outcomes)
+            is_over = started < limit or not result.unmet() or should_stop()
+            if is_over or _has_lost_lead(tools):
+                return replace(result, outcomes=tuple(outcomes.values()))
+
+
+@contextmanager
+def _led(
+    cluster: Cluster,
+    strategies: Sequence[ActiveStrategy],
+    context: PlanningContext,
+    listener: Listener,
+    should_stop: Callable[[], bool],
+) -> Iterator[Tools]:
+    """With the right to act. Raises: NotLeaderError."""
+    notifier, objection = Notifier(cluster, listener), _objection_of(strategies)
+    with cluster.leadership() as leadership:
+        yield Tools(cluster, leadership, context, listener, should_stop, notifier, objection)
+
+
+def _has_lost_lead(tools: Tools) -> bool:
+    if tools.leadership.is_held():
+        return False
+    message = "another rebalancer may have taken over; the rest is not begun, so start again"
+    tools.listener(Event(tools.cluster.now(), "lease-lost", "cycle", message))
+    return True
+
+
+def _run_led(strategies: Sequence[ActiveStrategy], tools: Tools) -> CycleResult:
+    with _tracer.start_as_current_span("cycle") as span:
+        result = _Cycle(strategies, tools).run()
+        span.set_attribute("rebalancer.plan", result.plan.id)
+        span.set_attribute("rebalancer.unmet", len(result.unmet()))
+        return result
 
 
 def _objection_of(

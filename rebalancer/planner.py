@@ -8,9 +8,9 @@ import msgspec
 from msgspec.structs import replace
 from opentelemetry import trace
 
-from rebalancer.model.plan import Goal, Move, Plan, Proposal, Reason, Verdict
+from rebalancer.model.plan import Goal, Move, Plan, Proposal
 from rebalancer.model.snapshot import Snapshot
-from rebalancer.planning import checker
+from rebalancer.planning.checked import checked
 from rebalancer.planning.context import PlanningContext
 from rebalancer.planning.outlook import with_proposal
 from rebalancer.planning.timetable import estimated_seconds, migration_limits
@@ -44,7 +44,7 @@ def make_plan(
         span = f"strategy {name}"
         with _tracer.start_as_current_span(span, attributes={"rebalancer.strategy": name}):
             for proposed in active.strategy.propose(outlook, active.settings, context):
-                proposal = _checked(_signed(proposed, name), outlook)
+                proposal = checked(_signed(proposed, name), outlook)
                 proposals.append(proposal)
                 outlook = with_proposal(outlook, proposal)
     return _joined(proposals, snapshot, context)
@@ -54,44 +54,6 @@ def _signed(proposal: Proposal, strategy: str) -> Proposal:
     """Its goal says whose it is and which moves are its own, whatever the strategy wrote there."""
     move_ids = tuple(move.id for move in proposal.moves)
     return replace(proposal, goal=replace(proposal.goal, strategy=strategy, move_ids=move_ids))
-
-
-def _checked(proposal: Proposal, snapshot: Snapshot) -> Proposal:
-    """The proposal itself, or without its moves where carrying them out would break a rule.
-
-    Moves that only break one where they overlap are made one after the other.
-    """
-    broken = _broken_rules(proposal, snapshot)
-    if not broken:
-        return proposal
-    in_turn = replace(proposal, moves=_in_turn(proposal.moves))
-    if not _broken_rules(in_turn, snapshot):
-        return in_turn
-    goal = replace(
-        proposal.goal,
-        verdict=Verdict.UNPROVEN,
-        reasons=tuple(Reason("plan-rejected", text) for text in broken),
-        node="",
-        cost=None,
-        proven=False,
-        move_ids=(),
-    )
-    return Proposal(goal, refused=proposal.refused)
-
-
-def _in_turn(moves: Sequence[Move]) -> tuple[Move, ...]:
-    """Each waiting for the one before it as well."""
-    return tuple(
-        replace(move, after=tuple(dict.fromkeys((*move.after, previous.id)))) if previous else move
-        for previous, move in zip((None, *moves), moves, strict=False)
-    )
-
-
-def _broken_rules(proposal: Proposal, snapshot: Snapshot) -> list[str]:
-    goal, moves = proposal.goal, proposal.moves
-    if goal.verdict is Verdict.PLANNED:
-        return checker.violations(snapshot, [goal], moves)
-    return [f"a goal that is {goal.verdict} cannot have moves"] if moves else []
 
 
 def _joined(proposals: Sequence[Proposal], snapshot: Snapshot, context: PlanningContext) -> Plan:

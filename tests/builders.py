@@ -36,6 +36,7 @@ from rebalancer.model.objects import (
 )
 from rebalancer.model.quantity import parse_amount
 from rebalancer.model.snapshot import Snapshot
+from rebalancer.scheduling.target_pod import off_its_launchers
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 CPU_MODEL = "Skylake-Server"
@@ -226,6 +227,27 @@ def migrating(
     )
     state = MigrationState(migration_uid=under_way.uid)
     return replace(vmi, migration_state=state), source_pod, target_pod, under_way
+
+
+def evacuated(
+    launched: Launched, **target_fields: Any
+) -> tuple[VirtualMachineInstance, Pod, Pod, Migration]:
+    """A VM that KubeVirt cannot evacuate, since its target pod has found no node for a minute."""
+    vmi, source_pod = launched
+    evacuation = migration(f"kubevirt-evacuation-{vmi.name}", vmi.name, "Scheduling")
+    defaults: dict[str, Any] = {
+        "name": f"{source_pod.name}-target",
+        "uid": f"{source_pod.uid}-target",
+        "phase": "Pending",
+        "node_name": None,
+        "created_at": evacuation.created_at,
+        "unschedulable_since": evacuation.created_at,
+        "pod_anti_affinity": (off_its_launchers(vmi),),
+        "migration_uid": evacuation.uid,
+    }
+    target_pod = replace(source_pod, **{**defaults, **target_fields})
+    marked = replace(vmi, evacuation_node_name=vmi.node_name or "")
+    return marked, source_pod, target_pod, evacuation
 
 
 def cluster(

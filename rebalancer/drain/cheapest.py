@@ -15,6 +15,7 @@ from rebalancer.drain.occupants import occupants, what_to_do
 from rebalancer.drain.pool import Pool, pool_of, without_signs
 from rebalancer.drain.proposal import Drain, left_behind, propose_drain
 from rebalancer.model.plan import Proposal, Reason
+from rebalancer.planning.checked import checked
 from rebalancer.planning.movers import MILLISECONDS
 from rebalancer.planning.view import View
 
@@ -107,10 +108,9 @@ class _Search:
         self, name: str, closed: Collection[str], spared: Collection[str], view: View
     ) -> Proposal | None:
         """`spared`: nodes that may be chosen next, so that VMs only go there if they must."""
-        drain = Drain(name, "to be emptied")
-        proposal = propose_drain(drain, {name, *closed, *spared}, view)
+        proposal = _proposal(name, {*closed, *spared}, view)
         if spared and left_behind(proposal.goal):
-            proposal = propose_drain(drain, {name, *closed}, view)
+            proposal = _proposal(name, closed, view)
         left = left_behind(proposal.goal)
         if not left:
             return proposal
@@ -119,6 +119,11 @@ class _Search:
             self.hopeless.add(name)
         self.failed[name] = replace(left[0], node=name)
         return None
+
+
+def _proposal(name: str, closed: Collection[str], view: View) -> Proposal:
+    drain = Drain(name, "to be emptied")
+    return checked(propose_drain(drain, {name, *closed}, view), view.snapshot)
 
 
 def _without_stuck(pool: Pool, cluster: View) -> Pool:

@@ -15,17 +15,21 @@ def least_costs(cluster: View) -> Counter[str]:
     Each VM must make at least one move, and may make it wherever its rules allow.
     """
     is_open = ~cluster.state.is_draining
+    least_charges: dict[tuple[int, int], int] = {}
     totals = Counter[str]()
     for mover in cluster.movers.movers:
-        targets = mover.rules.allowed_wherever_pods_are & is_open
-        targets[mover.source] = False
-        least = round(mover.cost.total * MILLISECONDS) + _least_charge(mover, targets)
+        kind = mover.rules.number, mover.source
+        if kind not in least_charges:
+            least_charges[kind] = _least_charge(mover, is_open)
+        least = round(mover.cost.total * MILLISECONDS) + least_charges[kind]
         totals[cluster.state.nodes[mover.source].name] += least
     return totals
 
 
-def _least_charge(mover: Mover, targets: BoolArray) -> int:
+def _least_charge(mover: Mover, is_open: BoolArray) -> int:
     """Rounded term by term, as the planner does."""
+    targets = mover.rules.allowed_wherever_pods_are & is_open
+    targets[mover.source] = False
     charges = np.zeros(len(targets))
     for seconds in mover.rules.charges.values():
         charges += np.rint(seconds * MILLISECONDS)

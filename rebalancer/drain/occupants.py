@@ -48,18 +48,21 @@ class Occupants(NamedTuple):
 def occupants(node_name: str, movers: Movers) -> Occupants:
     """VMs that have a live pod there, target pods of migrations included."""
     snapshot = movers.state.snapshot
-    here = {pod.vmi_uid for pod in snapshot.pods_by_node.get(node_name, ()) if pod.vmi_uid}
-    movable = sum(mover.vmi.uid in here for mover in movers.movers)
+    uids = {pod.vmi_uid for pod in snapshot.pods_by_node.get(node_name, ()) if pod.vmi_uid}
+    vmis = [snapshot.vmi_by_uid[uid] for uid in uids if uid in snapshot.vmi_by_uid]
+    keys = {vmi.key for vmi in vmis}
+    homes = {vmi.node_name or "" for vmi in vmis}
     refused = [
         refusal
-        for refusals in movers.refused.values()
+        for home, refusals in movers.refused.items()
+        if home in homes
         for refusal in refusals
-        if snapshot.vmi_by_key[refusal.vmi].uid in here
+        if refusal.vmi in keys
     ]
     busy = {migration.vmi_key for migration in snapshot.migrations_in_flight}
     leaving = tuple(each for each in refused if each.code in _PASSING or each.vmi in busy)
     stuck = tuple(each for each in refused if each not in leaving)
-    return Occupants(movable, leaving, stuck)
+    return Occupants(len(vmis) - len(refused), leaving, stuck)
 
 
 def what_to_do(refusal: Refusal) -> str:

@@ -37,12 +37,15 @@ class Drain(NamedTuple):
     """Why, in words."""
 
 
-_NAMES_VM = {"cannot-leave", "leaving"}
+STUCK = {"cannot-leave", "plan-rejected"}
+"""Codes of reasons why VMs stay until a person does something."""
 
 
 def left_behind(goal: Goal) -> tuple[Reason, ...]:
-    """One for each VM that is still on the node once the goal's moves are done."""
-    return tuple(reason for reason in goal.reasons if reason.code in _NAMES_VM)
+    """One for each VM that is still on the node once the goal's moves are done, or what is wrong
+    with the plan for all of them.
+    """
+    return tuple(each for each in goal.reasons if each.code in STUCK or each.code == "leaving")
 
 
 def propose_drains(

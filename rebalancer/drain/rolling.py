@@ -10,8 +10,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rebalancer.drain.least_cost import least_costs
-from rebalancer.drain.proposal import Drain, left_behind, propose_drain
+from rebalancer.drain.proposal import STUCK, Drain, left_behind, propose_drain
 from rebalancer.model.plan import Move, Proposal, Reason, Verdict
+from rebalancer.planning.checked import checked
 from rebalancer.planning.context import PlanningContext
 from rebalancer.planning.replay import carried_out
 from rebalancer.planning.timetable import estimated_seconds, migration_limits
@@ -29,14 +30,14 @@ class Turn(Struct, frozen=True):
     proven: bool
     """Whether no cheaper way exists, nor one for more of its VMs."""
     left_behind: tuple[Reason, ...]
-    """One for each VM that is still there at the end."""
+    """One for each VM that is still there at the end, or what is wrong with the plan for it."""
     warnings: tuple[Reason, ...]
     """What would make evictions of other pods hang, as things are now."""
 
     @property
     def is_stuck(self) -> bool:
         """Whether a person must do something before the node can be emptied."""
-        return any(reason.code == "cannot-leave" for reason in self.left_behind)
+        return any(reason.code in STUCK for reason in self.left_behind)
 
 
 class Rolling(Struct, frozen=True):
@@ -61,16 +62,16 @@ def rolling_turns(names: Collection[str], cluster: View) -> Iterator[Turn]:
     That a VM has just been moved keeps it nowhere here: upgrades take longer than any cooldown.
     """
     view = View(cluster.snapshot, _patient(cluster), cluster.second_stage)
+    costs = least_costs(view)
     waiting, postponed = set(names), set[str]()
     has_changed = is_last_try = False
     while waiting or postponed:
         if not waiting:
             waiting, postponed = postponed, set()
             is_last_try, has_changed = not has_changed, False
-        costs = least_costs(view)
         name = min(waiting, key=lambda each: (costs[each], each))
         waiting.remove(name)
-        proposal = propose_drain(Drain(name, "in turn"), {name}, view)
+        proposal = checked(propose_drain(Drain(name, "in turn"), {name}, view), view.snapshot)
         if _lacks_room(proposal) and not is_last_try:
             postponed.add(name)
             continue
@@ -79,6 +80,7 @@ def rolling_turns(names: Collection[str], cluster: View) -> Iterator[Turn]:
             has_changed = True
             snapshot = carried_out(view.snapshot, proposal.moves)
             view = View(snapshot, view.context, view.second_stage)
+            costs = least_costs(view)
 
 
 def _patient(cluster: View) -> PlanningContext:

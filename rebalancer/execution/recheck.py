@@ -1,9 +1,10 @@
 """The last look before a migration is created: is everything still as the plan took it to be?"""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
+from rebalancer.model.objects import Pod
 from rebalancer.model.plan import Goal, Move
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.context import PlanningContext
@@ -32,17 +33,29 @@ def surprise(
 
 
 def is_open(goal: Goal, snapshot: Snapshot) -> bool:
-    """Whether the goal's VM, if it is for one, still has a launcher pod that waits for a node."""
-    if not goal.is_for_vm:
-        return True
-    launchers = snapshot.launchers_by_vmi.get(goal.subject.uid, ())
-    return any(pod.node_name is None and not pod.is_terminating for pod in launchers)
+    """Whether the launcher pod that the goal is for, if it is for one, still waits for a node."""
+    return not goal.is_for_vm or _waiting_pod(goal, snapshot) is not None
 
 
 def bound_node(goal: Goal, snapshot: Snapshot) -> str | None:
-    """The node that the goal's VM has got, None while it has none."""
-    launchers = snapshot.launchers_by_vmi.get(goal.subject.uid, ())
-    return next((pod.node_name for pod in launchers if pod.node_name), None)
+    """The node that the goal's launcher pod has got, None while it has none."""
+    return next((pod.node_name for pod in _launchers(goal, snapshot) if pod.node_name), None)
+
+
+def _waiting_pod(goal: Goal, snapshot: Snapshot) -> Pod | None:
+    waiting = (
+        pod
+        for pod in _launchers(goal, snapshot)
+        if pod.node_name is None and not pod.is_terminating
+    )
+    return next(waiting, None)
+
+
+def _launchers(goal: Goal, snapshot: Snapshot) -> Iterator[Pod]:
+    """Of the VM, where it is being migrated the target pod alone."""
+    for pod in snapshot.launchers_by_vmi.get(goal.subject.uid, ()):
+        if not goal.migration_uid or pod.migration_uid == goal.migration_uid:
+            yield pod
 
 
 def unsettled(move: Move, goal_moves: Sequence[Move], snapshot: Snapshot) -> str | None:
@@ -95,14 +108,7 @@ def _target_changed(move: Move, snapshot: Snapshot) -> str | None:
 
 def _goal_changed(goal: Goal, goal_moves: Sequence[Move], snapshot: Snapshot) -> str | None:
     """Whether the goal's VM would still fit once all that is to leave its node has left."""
-    pending = next(
-        (
-            pod
-            for pod in snapshot.launchers_by_vmi.get(goal.subject.uid, ())
-            if pod.node_name is None and not pod.is_terminating
-        ),
-        None,
-    )
+    pending = _waiting_pod(goal, snapshot)
     if pending is None:
         return f"VM {goal.subject} is no longer waiting for room"
     last = {move.vmi_uid: move.target for move in goal_moves}
@@ -116,7 +122,9 @@ def _goal_changed(goal: Goal, goal_moves: Sequence[Move], snapshot: Snapshot) ->
         for pod in snapshot.pods
         if pod.vmi_uid in leaving_vmis and pod.node_name == goal.node
     }
-    staying = tuple(pod for pod in snapshot.pods if leaving.isdisjoint({pod.uid, pod.attached_to}))
+    # Its own pod holds room where its migration pins it to a node.
+    absent = {*leaving, pending.uid}
+    staying = tuple(pod for pod in snapshot.pods if absent.isdisjoint({pod.uid, pod.attached_to}))
     state = ClusterState(replace(snapshot, pods=staying))
     index = state.index.get(goal.node)
     if index is None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import Struct
 
-from rebalancer.explain.vmi import launcher_of, without
+from rebalancer.explain.vmi import launcher_of
 from rebalancer.model.keys import SCHEDULABLE
 from rebalancer.model.objects import Node, ObjectKey, VirtualMachineInstance
 from rebalancer.model.plan import Reason, Refusal
@@ -124,5 +124,5 @@ def _candidates(state: ClusterState, node: int) -> Iterator[Candidate]:
         if launchers and not any(pod.node_name for pod in launchers):
             pod = launcher_of(vmi, snapshot)
             # Only a nominated one holds room, in which it must not stand in its own way.
-            seen = ClusterState(without(pod, snapshot)) if pod.nominated_node_name else state
+            seen = ClusterState(snapshot.without_pod(pod)) if pod.nominated_node_name else state
             yield Candidate(vmi.key, evaluate(pod, seen).reasons(node))

@@ -1,7 +1,6 @@
 """Where one VM could go, and for every other node everything that bars it."""
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from rebalancer.errors import InputError
 from rebalancer.model.objects import ObjectKey, Pod, VirtualMachineInstance
@@ -48,7 +47,7 @@ def explain_vmi(
     own_node = pod.node_name or ""
     source = snapshot.node_by_name.get(own_node)
     asked = target_pod(vmi, pod, snapshot) if source else pod
-    feasibility = evaluate(asked, ClusterState(without(pod, snapshot)))
+    feasibility = evaluate(asked, ClusterState(snapshot.without_pod(pod)))
     others = [i for i, node in enumerate(snapshot.nodes) if node.name != own_node]
     return Explanation(
         vmi=vmi.key,
@@ -73,11 +72,6 @@ def launcher_of(vmi: VirtualMachineInstance, snapshot: Snapshot) -> Pod:
             f"VirtualMachineInstance {vmi.key} (phase {vmi.phase}) has no launcher pod to explain"
         )
     return min(launchers, key=lambda pod: (pod.node_name != vmi.node_name, str(pod.created_at)))
-
-
-def without(pod: Pod, snapshot: Snapshot) -> Snapshot:
-    """A nominated pod holds room on its node; it must not stand in its own way."""
-    return replace(snapshot, pods=tuple(other for other in snapshot.pods if other.uid != pod.uid))
 
 
 def _answers(feasibility: Feasibility, own_node: str) -> tuple[NodeAnswer, ...]:

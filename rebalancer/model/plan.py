@@ -94,7 +94,7 @@ class Goal(Struct, frozen=True):
 
     `cost` is that of the goal's moves; `bound` says what every executable plan costs at least.
     A goal about a VirtualMachineInstance is reached when its pending launcher pod is bound to
-    `node`, any other when its moves are done.
+    `node`, be that its first or the target pod of a migration; any other when its moves are done.
     """
 
     strategy: str
@@ -109,6 +109,9 @@ class Goal(Struct, frozen=True):
     is_divisible: bool = False
     """Whether the first of its moves are worth making by themselves, where a budget for one cycle
     does not allow all of them."""
+
+    migration_uid: str = ""
+    """Of the migration whose target pod waits for a node; empty where the VM itself does."""
 
     figures: Mapping[str, float] = {}
     """What was measured for it, to be watched over time."""

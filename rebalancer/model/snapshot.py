@@ -144,6 +144,10 @@ class Snapshot(Struct, frozen=True, dict=True):
         launchers = self.launchers_by_vmi.get(vmi.uid, ())
         return launchers[0] if len(launchers) == 1 else None
 
+    def without_pod(self, pod: Pod) -> "Snapshot":
+        """The snapshot as that pod comes upon it, even if it holds room already."""
+        return replace(self, pods=tuple(other for other in self.pods if other.uid != pod.uid))
+
     def with_pod_on(self, pod: Pod, node_name: str) -> "Snapshot":
         """The snapshot as if that pod were bound to that node (and nowhere else)."""
         bound = replace(pod, node_name=node_name, phase="Running", unschedulable_since=None)

@@ -76,19 +76,34 @@ def _barred(snapshot: Snapshot, replay: Sequence[Step], ancestors: Ancestors) ->
     """Room when the moves before it are done; the other rules also when of those that it does not
     wait for none has begun, and when all that may have begun are under way, with both their pods.
     """
-    mind_each_other = any(_minds_others(snapshot, step) for step in replay)
+    if _only_share_room(snapshot, replay):
+        # For that `_overfilled` looks at every timing, and all else is as it is now.
+        state = ClusterState(snapshot)
+        for step in replay:
+            yield from _refused(step, _reasons(step, state, counts_room=False))
+        return
     for step in replay:
         waited = ancestors[step.move.id]
         others = [s for s in replay if s.move.id not in waited and s is not step]
         beside = [s for s in others if step.move.id not in ancestors[s.move.id]]
-        why = _reasons(step, step.before, counts_room=True)
-        if beside and mind_each_other and not why:
+        why = _reasons(step, ClusterState(step.before), counts_room=True)
+        if beside and not why:
             done = carried_out(snapshot, [s.move for s in replay if s.move.id in waited])
             crowded = replace(done, pods=(*done.pods, *(s.placed for s in beside)))
-            why = _reasons(step, done, counts_room=False)
-            why = why or _reasons(step, crowded, counts_room=False)
-        if why:
-            yield f"{step.move.vmi} would not be let onto {step.move.target}: {why}"
+            why = _reasons(step, ClusterState(done), counts_room=False)
+            why = why or _reasons(step, ClusterState(crowded), counts_room=False)
+        yield from _refused(step, why)
+
+
+def _refused(step: Step, why: str) -> Iterator[str]:
+    if why:
+        yield f"{step.move.vmi} would not be let onto {step.move.target}: {why}"
+
+
+def _only_share_room(snapshot: Snapshot, replay: Sequence[Step]) -> bool:
+    """Whether none minds another, nor its own pod on a node that it comes back to."""
+    moved = {step.move.vmi_uid for step in replay}
+    return len(moved) == len(replay) and not any(_minds_others(snapshot, s) for s in replay)
 
 
 def _minds_others(snapshot: Snapshot, step: Step) -> bool:
@@ -99,9 +114,8 @@ def _minds_others(snapshot: Snapshot, step: Step) -> bool:
     return bool(keeps_off) or any(rules)
 
 
-def _reasons(step: Step, snapshot: Snapshot, *, counts_room: bool) -> str:
+def _reasons(step: Step, state: ClusterState, *, counts_room: bool) -> str:
     """What bars the move's pod from its target, in words; empty if nothing does."""
-    state = ClusterState(snapshot)
     feasibility = evaluate(step.arriving, state)
     index = state.index[step.move.target]
     if (feasibility.feasible if counts_room else feasibility.allowed)[index]:
@@ -180,10 +194,10 @@ def _unmet(snapshot: Snapshot, goals: Sequence[Goal]) -> Iterator[str]:
             for pod in snapshot.launchers_by_vmi.get(goal.subject.uid, ())
             if pod.node_name is None
         ]
-        state = ClusterState(snapshot)
-        if len(waiting) != 1 or goal.node not in state.index:
+        if len(waiting) != 1 or goal.node not in snapshot.node_by_name:
             yield f"{goal.subject} has no single pending pod, or its node {goal.node} is unknown"
             continue
+        state = ClusterState(snapshot.without_pod(waiting[0]))
         feasibility = evaluate(waiting[0], state)
         index = state.index[goal.node]
         if not feasibility.feasible[index]:

@@ -1,6 +1,6 @@
 """Moves carried out on a snapshot, one after another."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -27,29 +27,47 @@ class Step(NamedTuple):
 
 def replayed(snapshot: Snapshot, moves: Sequence[Move]) -> Iterator[Step]:
     """Pods that bring hot-plugged volumes go with the VM; the arriving pod counts for them."""
+    before = snapshot
+    arrived: dict[str, Pod] = {}
     for move in moves:
         vmi = snapshot.vmi_by_key[move.vmi]
-        leaving = snapshot.launchers_by_vmi[vmi.uid][0]
-        arriving = replace(target_pod(vmi, leaving, snapshot), uid=f"arriving-{move.id}")
-        placed = _placed(arriving, move, vmi)
-        staying = (p for p in snapshot.pods if leaving.uid not in {p.uid, p.attached_to})
-        after = replace(
-            snapshot,
-            pods=(*staying, placed),
-            vmis=tuple(
-                replace(v, node_name=move.target) if v.uid == vmi.uid else v for v in snapshot.vmis
-            ),
-        )
+        leaving = arrived.get(vmi.uid) or snapshot.launchers_by_vmi[vmi.uid][0]
+        arriving = _arriving(vmi, leaving, move, snapshot)
+        arrived[vmi.uid] = placed = _placed(arriving, move, vmi)
+        after = _with(before, {leaving.uid}, {vmi.uid: placed})
         released = released_requests(leaving, snapshot)
-        yield Step(move, snapshot, arriving, placed, released, after)
-        snapshot = after
+        yield Step(move, before, arriving, placed, released, after)
+        before = after
 
 
 def carried_out(snapshot: Snapshot, moves: Sequence[Move]) -> Snapshot:
     """When all the moves are done, in this order."""
-    for step in replayed(snapshot, moves):
-        snapshot = step.after
-    return snapshot
+    arrived: dict[str, Pod] = {}
+    for move in moves:
+        vmi = snapshot.vmi_by_key[move.vmi]
+        leaving = arrived.pop(vmi.uid, None) or snapshot.launchers_by_vmi[vmi.uid][0]
+        arrived[vmi.uid] = _placed(_arriving(vmi, leaving, move, snapshot), move, vmi)
+    left = {snapshot.launchers_by_vmi[uid][0].uid for uid in arrived}
+    return _with(snapshot, left, arrived)
+
+
+def _arriving(vmi: VirtualMachineInstance, leaving: Pod, move: Move, snapshot: Snapshot) -> Pod:
+    return replace(target_pod(vmi, leaving, snapshot), uid=f"arriving-{move.id}")
+
+
+def _with(snapshot: Snapshot, left: Collection[str], arrived: Mapping[str, Pod]) -> Snapshot:
+    """`left`: uids of pods that have gone; `arrived`: VMI uid to the pod that it runs in now."""
+    return replace(
+        snapshot,
+        pods=(
+            *(p for p in snapshot.pods if p.uid not in left and p.attached_to not in left),
+            *arrived.values(),
+        ),
+        vmis=tuple(
+            replace(v, node_name=arrived[v.uid].node_name) if v.uid in arrived else v
+            for v in snapshot.vmis
+        ),
+    )
 
 
 def _placed(arriving: Pod, move: Move, vmi: VirtualMachineInstance) -> Pod:

@@ -46,6 +46,12 @@ class View(Struct, frozen=True, dict=True):
         requests = tuple(sorted(pod.requests.items()))
         return requests, placement_signature(pod, self.state)
 
+    def without(self, pod: Pod) -> "View":
+        """What the pod comes upon: room that it holds already must not be in its way."""
+        if all(placed.uid != pod.uid for placed, _ in self.state.placements):
+            return self
+        return View(self.snapshot.without_pod(pod), self.context, self.second_stage)
+
     def after(self, proposal: Proposal) -> "View":
         """What the next goal sees; the same view where the proposal changes nothing."""
         snapshot = with_proposal(self.snapshot, proposal)

@@ -6,6 +6,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
+from rebalancer.drain.proposal import STUCK
 from rebalancer.drain.rolling import Rolling, Turn
 from rebalancer.model.plan import Reason
 from rebalancer.model.quantity import format_amount
@@ -55,7 +56,9 @@ def rolling_tables(found: Rolling) -> Iterator[RenderableType]:
 def _blocks(found: Rolling) -> Iterator[Iterable[RenderableType]]:
     rows = Rows("NODE", *_NUMBERS, "STUCK", right=_NUMBERS)
     for turn in found.turns:
-        stuck = [reason.object for reason in turn.left_behind if reason.code == "cannot-leave"]
+        stuck = [
+            reason.object or reason.code for reason in turn.left_behind if reason.code in STUCK
+        ]
         text = cell(", ".join(stuck), "bold red") if stuck else Text("-")
         rows.add(cell(turn.node), *_figures([turn]), text)
     rows.add(

@@ -9,8 +9,11 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from rebalancer.model.objects import Pod
 from rebalancer.model.plan import Goal, Proposal, Reason, Verdict
+from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.view import View
 from rebalancer_strategies.fit_pending_vms.settings import FitPendingVMsSettings
 from rebalancer_strategies.fit_pending_vms.single import propose_one
@@ -96,9 +99,21 @@ def _in_order(pods: tuple[Pod, ...], turn: _Turn) -> Attempt:
             if proposal.goal.verdict is Verdict.PLANNED:
                 proposal = _behind_others(proposal.goal)
                 left_out.append(pod)
+        if pod.migration_uid:
+            proposal = _for_migration(proposal, pod, view.snapshot)
         proposals.append(proposal)
         view = view.after(proposal)
     return Attempt(pods, tuple(proposals), tuple(left_out), view)
+
+
+def _for_migration(proposal: Proposal, pod: Pod, snapshot: Snapshot) -> Proposal:
+    """The goal ends with the migration, which gives up in time and takes its target pod with it."""
+    migration = next(each for each in snapshot.migrations if each.uid == pod.migration_uid)
+    name = f"{migration.namespace}/{migration.name}"
+    reason = Reason("target-pod", f"the target pod of migration {name} has no node", object=name)
+    goal = proposal.goal
+    goal = replace(goal, reasons=(reason, *goal.reasons), migration_uid=migration.uid)
+    return replace(proposal, goal=goal)
 
 
 def _behind_others(alone: Goal) -> Proposal:

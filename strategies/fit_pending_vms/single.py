@@ -27,6 +27,9 @@ _tracer = trace.get_tracer("rebalancer")
 
 def propose_one(pod: Pod, view: View, settings: FitPendingVMsSettings) -> Proposal:
     """Plans for the pod on the cluster as the view has it."""
+    if pod.migration_uid:
+        # It holds room already where its migration pins it to a node.
+        view = view.without(pod)
     pending = evaluate(pod, view.state)
     subject = _subject(pod, view.snapshot)
     finding = triage(pod, pending, view.snapshot, settings)

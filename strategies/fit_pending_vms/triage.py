@@ -19,14 +19,16 @@ Finding = tuple[Verdict, tuple[Reason, ...]]
 def pending_launchers(snapshot: Snapshot) -> list[Pod]:
     """Launcher pods without a node, the most important first: by priority, then age.
 
-    Target pods of migrations are left out: their VMs run.
+    Target pods of others' migrations, such as an evacuation by KubeVirt, wait for room as well.
+    Those of ours go where their plan has made it.
     """
+    foreign = {each.uid for each in snapshot.migrations_in_flight if GOAL_UID not in each.labels}
     pending = [
         pod
         for pod in snapshot.pods
         if pod.vmi_uid
         and pod.node_name is None
-        and pod.migration_uid is None
+        and (pod.migration_uid is None or pod.migration_uid in foreign)
         and not pod.is_finished
         and not pod.is_terminating
     ]

@@ -12,6 +12,7 @@ from rebalancer.model.keys import SCHEDULABLE
 from rebalancer.model.objects import Condition, Taint
 from rebalancer.model.plan import Verdict
 from rebalancer.model.snapshot import Snapshot
+from rebalancer.planning import checker
 from rebalancer.planning.checker import violations
 from rebalancer.planning.outlook import with_proposal
 from tests.builders import Thing, migrating, node, vm
@@ -46,6 +47,15 @@ def test_nodes_with_the_least_to_copy_are_chosen_and_proven_cheapest() -> None:
 def test_a_node_without_vms_costs_nothing() -> None:
     found = choose(1, *three_nodes(), node("n4", memory="1Gi"))
     assert (found.nodes, found.cost, found.proven) == (("n4",), 0, True)
+
+
+def test_a_node_whose_plan_would_break_a_rule_is_not_chosen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(checker, "violations", lambda *_: ["n2 would be overfilled"])
+    found = choose(1, node("n1"), vm("a", on="n1"), node("n2"), vm("b", on="n2"))
+    assert found.nodes == ()
+    assert left_out(found) == {"n1": "plan-rejected", "n2": "plan-rejected"}
 
 
 def test_vms_are_only_sent_to_the_next_cheap_node_if_they_must() -> None:

@@ -1,5 +1,6 @@
 """A pool emptied node by node."""
 
+import pytest
 from hypothesis import given, settings
 from msgspec.structs import replace
 
@@ -7,6 +8,7 @@ from rebalancer.drain.pool import pool_of
 from rebalancer.drain.rolling import Rolling, Turn, rolling_turns
 from rebalancer.model.objects import Condition, LabelSelector, PodDisruptionBudget, Requirement
 from rebalancer.model.snapshot import Snapshot
+from rebalancer.planning import checker
 from rebalancer.planning.checker import violations
 from rebalancer.planning.context import PlanningContext
 from rebalancer.planning.replay import replayed
@@ -106,6 +108,17 @@ def test_evictions_that_would_hang_are_a_warning_only() -> None:
 def test_a_cordoned_node_takes_nothing_at_any_time() -> None:
     found = roll(node("n1"), node("n2", is_unschedulable=True), vm("a", on="n1"))
     assert [turn.node for turn in found.stuck] == ["n1"]
+
+
+def test_a_turn_whose_plan_would_break_a_rule_is_stuck_and_says_which(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(checker, "violations", lambda *_: ["n2 would be overfilled"])
+    (turn,) = roll(node("n1"), vm("a", on="n1"), node("n2")).stuck
+    assert (turn.node, turn.moves) == ("n1", ())
+    assert [(r.code, r.message) for r in turn.left_behind] == [
+        ("plan-rejected", "n2 would be overfilled")
+    ]
 
 
 @settings(max_examples=60)

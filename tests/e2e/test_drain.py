@@ -23,6 +23,7 @@ from tests.e2e.cluster_view import (
     lock_pods,
     migrations,
     nodes_of_vms,
+    unschedulable_message,
 )
 from tests.e2e.command import Finished, rebalancer, start
 
@@ -158,6 +159,26 @@ def test_r28_kubevirt_5177_a_vm_that_kubevirt_evacuates_is_left_to_it(
     ]
     nodes.node_agent.release("a")
     wait_for(lambda: vms_on(api, "n1"), lambda left: not left, "n1 to be empty")
+
+
+def test_an_evacuation_that_finds_no_room_has_it_made(nodes: ControlPlane, api: Api) -> None:
+    """kubectl has come first; v fits on n2 once s has gone from there to n3."""
+    for name, memory in (("n2", "50Gi"), ("n3", "58Gi")):
+        api.create(path_of("pods", "default"), builders.pod(f"on-{name}", memory=memory, node=name))
+    start_vmis(api, {"n1": [vmi("v", "12Gi")], "n2": [vmi("s", JUST_BELOW_4GI)]})
+    theirs = kubectl_drain(nodes, "n1")
+    wait_for(lambda: unschedulable_message(api, "v"), bool, "the target pod to be unschedulable")
+    done = run(nodes)
+    assert done.code == 0, done.stderr
+    (goal,) = done.document["plan"]["goals"]
+    (evacuation,) = [r["object"] for r in goal["reasons"] if r["code"] == "target-pod"]
+    assert evacuation.startswith("default/kubevirt-evacuation-")
+    assert [outcome["ending"] for outcome in done.document["outcomes"]] == ["bound"]
+    assert lock_pods(api) == []
+    output, _ = theirs.communicate(timeout=60)
+    assert theirs.returncode == 0, output
+    assert nodes_of_vms(api) == {"v": "n2", "s": "n3"}
+    assert sorted(migrations(api)) == [Migrated("s", "Succeeded"), Migrated("v", "Succeeded")]
 
 
 def evict(api: Api, name: str) -> None:

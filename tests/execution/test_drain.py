@@ -1,11 +1,13 @@
 """Nodes emptied on the simulated cluster: in parts, beside others, called off half-way."""
 
+from contextlib import AbstractContextManager
 from typing import Any
 
+from rebalancer.cluster.protocols import Leadership
 from rebalancer.cluster.simulated import SimulatedCluster
 from rebalancer.cluster.simulation.scripts import Fail
 from rebalancer.execution.events import Event
-from rebalancer.loop import CycleResult, run_cycle
+from rebalancer.loop import CycleResult, run_cycle, run_cycles
 from rebalancer.planning.context import PlanningContext
 from rebalancer.policy.model import BudgetPolicy, ExecutionPolicy
 from rebalancer_strategies.consolidate_for_drain import STRATEGY
@@ -115,6 +117,48 @@ def test_a_drain_larger_than_a_cycles_budget_goes_on_in_the_next_cycle() -> None
     assert first.unmet()
     assert not cycle(simulated, budget=budget).unmet()
     assert on(simulated, "n1") == set()
+
+
+class Lease:
+    """Counts how often it is taken."""
+
+    def __init__(self, simulated: SimulatedCluster) -> None:
+        self.taken = 0
+        self._acquire = simulated.leadership
+        simulated.leadership = self._counted  # type: ignore[method-assign]
+
+    def _counted(self) -> AbstractContextManager[Leadership]:
+        self.taken += 1
+        return self._acquire()
+
+
+def test_all_cycles_of_one_drain_are_made_under_one_lease() -> None:
+    simulated = simulate(*(small(f"v{i}") for i in range(5)))
+    lease = Lease(simulated)
+    result = run_cycles(simulated, [automatic(STRATEGY)], two_a_cycle(), lambda _: None)
+    assert lease.taken == 1
+    assert not result.unmet()
+    assert [outcome.migrations for outcome in result.outcomes] == [5]
+
+
+def test_a_drain_that_loses_the_lease_says_so_and_begins_no_further_cycle() -> None:
+    simulated = simulate(*(small(f"v{i}") for i in range(5)))
+    events: list[Event] = []
+
+    def usurp_after_the_first_cycle(event: Event) -> None:
+        events.append(event)
+        if event.code == "partly-done":
+            simulated.revoke_leadership()
+
+    strategies = [automatic(STRATEGY)]
+    result = run_cycles(simulated, strategies, two_a_cycle(), usurp_after_the_first_cycle)
+    assert events[-1].code == "lease-lost"
+    assert result.unmet()
+    assert len(on(simulated, "n1")) == 3
+
+
+def two_a_cycle() -> PlanningContext:
+    return PlanningContext(execution=ExecutionPolicy(budget=BudgetPolicy(max_per_cycle=2)))
 
 
 def test_nothing_more_starts_once_the_drain_is_called_off() -> None:
