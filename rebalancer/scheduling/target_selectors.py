@@ -50,7 +50,7 @@ class TargetSelectors:
 
     def of(self, vmi: VirtualMachineInstance, source_pod: Pod) -> Mapping[str, str]:
         """Of the VMI's target pod. The source pod must be the snapshot's."""
-        source = self._source_labels(source_pod.node_name or "")
+        source = self.source_labels(source_pod.node_name or "")
         spec = vmi.launcher or LauncherSpec()
         # Equal selectors of source pods are mostly one object, which the snapshot keeps alive.
         shape = (
@@ -66,7 +66,8 @@ class TargetSelectors:
             self._by_shape[shape] = selector
         return selector
 
-    def _source_labels(self, node_name: str) -> SourceLabels:
+    def source_labels(self, node_name: str) -> SourceLabels:
+        """What the node puts into selectors; equal ones are one object."""
         labels = self._labels_of_node.get(node_name)
         if labels is None:
             labels = _labels(self._nodes[node_name])
@@ -76,11 +77,16 @@ class TargetSelectors:
 
 def lacks_host_model(vmi: VirtualMachineInstance, source_pod: Pod, source: Node) -> bool:
     """Whether KubeVirt could not make the target pod: no host model known of the source node."""
-    return (
-        vmi.has_host_model_cpu
-        and not _migrated_before(source_pod)
-        and not any(key.startswith(_HOST_MODEL) for key in source.labels)
-    )
+    return needs_host_model(vmi, source_pod) and not has_host_model(source)
+
+
+def needs_host_model(vmi: VirtualMachineInstance, source_pod: Pod) -> bool:
+    """Whether the target pod is to select by the host model of the node that the VM leaves."""
+    return vmi.has_host_model_cpu and not _migrated_before(source_pod)
+
+
+def has_host_model(source: Node) -> bool:
+    return any(key.startswith(_HOST_MODEL) for key in source.labels)
 
 
 def _labels(source: Node) -> SourceLabels:
@@ -118,7 +124,7 @@ def _rendered(
         selector[_MACHINE_TYPE + spec.machine_type] = "true"
     if settings.checks_hyperv:
         selector.update(dict.fromkeys(spec.hyperv_labels, "true"))
-    if vmi.has_host_model_cpu and not _migrated_before(source_pod):
+    if needs_host_model(vmi, source_pod):
         selector.update(source.host_model)
     if not any(key.startswith(_VENDOR) for key in selector):
         selector.update(source.vendor)
