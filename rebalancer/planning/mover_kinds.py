@@ -22,7 +22,6 @@ from rebalancer.scheduling.filters.volume_restrictions import claim_conflicts
 from rebalancer.scheduling.migration_policy import migration_configuration
 from rebalancer.scheduling.state import ClusterState
 from rebalancer.scheduling.target_pod import TargetPods, off_its_launchers, released_requests
-from rebalancer.scheduling.target_selectors import SourceLabels
 
 Signature = tuple[object, ...]
 
@@ -69,7 +68,7 @@ class Kinds:
         self._by_identity: dict[Signature, int] = {}
         self._by_rules: dict[Signature, int] = {}
         self._place_of_node: dict[str | None, int] = {}
-        self._places: dict[tuple[SourceLabels, str | None], int] = {}
+        self._places: dict[tuple[int, str | None], int] = {}
         self._terms: dict[tuple[PodAffinityTerm, ...], int] = {}
 
     def of(self, vmi: VirtualMachineInstance, pod: Pod) -> int:
@@ -118,9 +117,8 @@ class Kinds:
         if place is None:
             node = self._snapshot.node_by_name[node_name or ""]
             labels = self.targets.selectors.source_labels(node.name)
-            zone = node.labels.get(ZONE)
-            place = self._places.setdefault((labels, zone), len(self._places))
-            self._place_of_node[node_name] = place
+            key = id(labels), node.labels.get(ZONE)
+            place = self._place_of_node[node_name] = self._places.setdefault(key, len(self._places))
         return place
 
     def _keeps_off(self, vmi: VirtualMachineInstance, pod: Pod) -> int:

@@ -15,20 +15,21 @@ IntArray = NDArray[np.int64]
 
 NamespaceTest = Callable[[str], bool]
 
+_NONE = -1
+
 
 class Column:
-    """A text per pod, or none, as codes; -1 stands for none."""
+    """A text for each of many things, or none, as codes; -1 stands for none."""
 
-    def __init__(self, values: Iterable[str | None]) -> None:
-        codes: dict[str | None, int] = {None: -1}
-        self.codes: IntArray = np.array(
-            [codes.setdefault(value, len(codes) - 1) for value in values], np.int64
-        )
-        del codes[None]
-        self.code_of: dict[str | None, int] = codes
+    def __init__(self, values: Sequence[str | None]) -> None:
+        texts = dict.fromkeys(values)
+        texts.pop(None, None)
+        self.code_of = {text: code for code, text in enumerate(texts) if text is not None}
+        code_of = {**self.code_of, None: _NONE}
+        self.codes: IntArray = np.array([*map(code_of.__getitem__, values)], np.int64)
 
     def having(self, values: Iterable[str]) -> IntArray:
-        """Positions of the pods that have one of these texts, in order."""
+        """Positions of those that have one of these texts, in order."""
         order, starts = self._by_code
         codes = {self.code_of[value] for value in values if value in self.code_of}
         found = [order[starts[code] : starts[code + 1]] for code in codes]
@@ -53,9 +54,9 @@ class Column:
 
     def where(self, test: Callable[[str | None], bool], positions: IntArray) -> IntArray:
         """Those of the positions where the text passes, each different one being asked once."""
-        found, index = np.unique(self.codes[positions], return_inverse=True)
-        verdicts = [test(self._texts[code]) for code in found.tolist()]
-        return positions[np.array(verdicts, np.bool_)[index]]
+        codes = self.codes[positions].tolist()
+        verdicts = {code: test(self._texts[code]) for code in set(codes)}
+        return positions[np.array([verdicts[code] for code in codes], np.bool_)]
 
     @cached_property
     def _texts(self) -> list[str | None]:
@@ -86,7 +87,7 @@ class PlacedPods:
 
     @cached_property
     def _namespaces(self) -> Column:
-        return Column(pod.namespace for pod in self.pods)
+        return Column([pod.namespace for pod in self.pods])
 
     def selected(
         self, selector: LabelSelector | None, is_meant: NamespaceTest | None = None
@@ -113,7 +114,7 @@ class PlacedPods:
     def _labels(self, key: str) -> Column:
         column = self._columns.get(key)
         if column is None:
-            column = self._columns[key] = Column(pod.labels.get(key) for pod in self.pods)
+            column = self._columns[key] = Column([pod.labels.get(key) for pod in self.pods])
         return column
 
 

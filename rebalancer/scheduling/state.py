@@ -35,7 +35,7 @@ class ClusterState:
         """Each node's value of a label, None where it has none."""
         values = self._label_values.get(key)
         if values is None:
-            values = tuple(node.labels.get(key) for node in self.nodes)
+            values = tuple([node.labels.get(key) for node in self.nodes])
             self._label_values[key] = values
         return values
 
@@ -43,7 +43,7 @@ class ClusterState:
         """Which nodes have that label with that value."""
         mask = self._label_masks.get((key, value))
         if mask is None:
-            mask = self.mask(v == value for v in self.label_values(key))
+            mask = np.array([v == value for v in self.label_values(key)], np.bool_)
             self._label_masks[key, value] = mask
         return mask
 
@@ -153,10 +153,10 @@ class ClusterState:
         Equal requests are one object where the reader interned them, so identity is enough to
         group 100,000 pods into a handful of shapes.
         """
-        shapes = {id(pod.requests): pod.requests for pod in self.snapshot.pods}
-        index_of = {identity: i for i, identity in enumerate(shapes)}
-        shape_of_pod = [index_of[id(pod.requests)] for pod in self.snapshot.pods]
-        return tuple(shapes.values()), np.array(shape_of_pod, np.int64)
+        pods = self.snapshot.pods
+        identities = np.array([id(pod.requests) for pod in pods], np.int64)
+        _, first, shape_of_pod = np.unique(identities, return_index=True, return_inverse=True)
+        return [pods[position].requests for position in first.tolist()], shape_of_pod
 
     @cached_property
     def placed(self) -> PlacedPods:
