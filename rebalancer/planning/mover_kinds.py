@@ -20,8 +20,9 @@ from rebalancer.scheduling.filters.inter_pod_affinity import barring_terms
 from rebalancer.scheduling.filters.volume_binding import claim_problems
 from rebalancer.scheduling.filters.volume_restrictions import claim_conflicts
 from rebalancer.scheduling.migration_policy import migration_configuration
+from rebalancer.scheduling.placed_pods import is_off_its_launchers
 from rebalancer.scheduling.state import ClusterState
-from rebalancer.scheduling.target_pod import TargetPods, off_its_launchers, released_requests
+from rebalancer.scheduling.target_pod import TargetPods, released_requests
 
 Signature = tuple[object, ...]
 
@@ -102,7 +103,7 @@ class Kinds:
             id(pod.node_affinity),
             id(pod.tolerations),
             id(pod.pod_affinity),
-            self._keeps_off(vmi, pod) if pod.pod_anti_affinity else 0,
+            self._keeps_off(pod) if pod.pod_anti_affinity else 0,
             id(pod.topology_spread),
             pod.host_ports,
             pod.priority,
@@ -121,9 +122,9 @@ class Kinds:
             place = self._place_of_node[node_name] = self._places.setdefault(key, len(self._places))
         return place
 
-    def _keeps_off(self, vmi: VirtualMachineInstance, pod: Pod) -> int:
+    def _keeps_off(self, pod: Pod) -> int:
         """Equal for equal anti-affinity, but for that to its own launcher pods."""
-        terms = _without(pod.pod_anti_affinity, off_its_launchers(vmi))
+        terms = _off_others(pod)
         return self._terms.setdefault(terms, len(self._terms) + 1) if terms else 0
 
     def _made_for(self, vmi: VirtualMachineInstance, pod: Pod) -> Kind:
@@ -132,12 +133,11 @@ class Kinds:
             target_pod=target,
             released=released_requests(pod, self._snapshot),
             cost=base_cost(vmi, target, self._snapshot, self._policy),
-            rules=self._rules_of(vmi, target, self._state.index[pod.node_name or ""]),
+            rules=self._rules_of(target, self._state.index[pod.node_name or ""]),
         )
 
-    def _rules_of(self, vmi: VirtualMachineInstance, target: Pod, source: int) -> int:
-        terms = _without(target.pod_anti_affinity, off_its_launchers(vmi))
-        target = replace(target, pod_anti_affinity=terms)
+    def _rules_of(self, target: Pod, source: int) -> int:
+        target = replace(target, pod_anti_affinity=_off_others(target))
         zone = self._state.nodes[source].labels.get(ZONE)
         # Of target pods, equal node selectors are one object.
         static = zone, id(target.node_selector), _static_signature(target, self._state)
@@ -205,7 +205,5 @@ def _reachability(volume: PersistentVolume, state: ClusterState) -> Signature:
     return volume.node_affinity, volume.zones, volume.csi if is_limited else driver
 
 
-def _without(
-    terms: tuple[PodAffinityTerm, ...], term: PodAffinityTerm
-) -> tuple[PodAffinityTerm, ...]:
-    return tuple(each for each in terms if each != term)
+def _off_others(pod: Pod) -> tuple[PodAffinityTerm, ...]:
+    return tuple([term for term in pod.pod_anti_affinity if not is_off_its_launchers(term, pod)])

@@ -156,9 +156,15 @@ class PlacedTerms:
 
 def is_off_its_launchers(term: PodAffinityTerm, pod: Pod) -> bool:
     """Whether it keeps a launcher pod, the target of a migration, off its VM's other launchers."""
-    if term.topology_key != HOSTNAME or term.selector is None or pod.vmi_uid is None:
+    if term.topology_key != HOSTNAME or term.selector is None:
         return False
-    return term.selector.requirements == (Requirement(CREATED_BY, "In", (pod.vmi_uid,)),)
+    requirements = term.selector.requirements
+    return (
+        len(requirements) == 1
+        and requirements[0].key == CREATED_BY
+        and requirements[0].operator == "In"
+        and requirements[0].values == (pod.vmi_uid,)
+    )
 
 
 def _label_pairs(term: PodAffinityTerm) -> list[tuple[str, str]] | None:
