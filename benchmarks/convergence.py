@@ -8,6 +8,7 @@ if a rule is broken. A cluster is reproducible by its seed.
 
 import argparse
 import sys
+from collections import Counter
 from datetime import datetime, timedelta
 from random import Random
 from typing import NamedTuple
@@ -20,10 +21,16 @@ from rebalancer.loop import run_cycle
 from rebalancer.model.keys import HOSTNAME, ZONE
 from rebalancer.model.plan import Plan
 from rebalancer.model.snapshot import Snapshot
-from rebalancer.planner import ActiveStrategy
+from rebalancer.planner import ActiveStrategy, make_plan
 from rebalancer.planning.context import PlanningContext
+from rebalancer.planning.spread import even_out, least_measure
+from rebalancer.planning.spread_problem import SpreadProblem
+from rebalancer.planning.view import View
 from rebalancer.policy.model import ExecutionPolicy, Mode
 from rebalancer.strategy import load_strategies
+from rebalancer_strategies.spread_headroom.balance_problem import balance_problem
+from rebalancer_strategies.spread_headroom.load import load_of
+from rebalancer_strategies.spread_headroom.settings import SpreadHeadroomSettings
 from tests.builders import Launched, cluster, node, pending_vm, vm
 
 CYCLES = 20
@@ -70,15 +77,30 @@ class History(NamedTuple):
         return sums._replace(most_migrations=max(self.most_migrations, other.most_migrations))
 
 
+class Final(NamedTuple):
+    """What is known about the clusters as they are in the end."""
+
+    goals: Counter[str]
+    """By strategy, verdict, and whether that is proven."""
+    gaps: tuple[float, ...]
+    """Of the clusters with a node that is above `onlyAbove`: the squared deviation less the bound
+    on what one more cycle's moves could leave of it, whatever they cost."""
+    barred: int
+    """How many of these have moves that would be worth it but for a rule or for headroom."""
+
+    def plus(self, other: "Final") -> "Final":
+        return Final(self.goals + other.goals, self.gaps + other.gaps, self.barred + other.barred)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--clusters", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0, help="of the first cluster")
     options = parser.parse_args()
-    total = History()
+    total, final = History(), Final(Counter(), (), 0)
     for seed in range(options.seed, options.seed + options.clusters):
-        history = run(seed)
-        total = total.plus(history)
+        history, end = run(seed)
+        total, final = total.plus(history), final.plus(end)
         if history.broken:
             print(f"seed {seed}: {history}", flush=True)
         print(f"\rseed {seed}, {total.broken} broken rules", end="", file=sys.stderr, flush=True)
@@ -88,10 +110,18 @@ def main() -> int:
     print(f"cycles with migrations though nothing had changed: {total.restless_cycles}")
     print(f"migrations within a cooldown: {total.early_migrations}")
     print(f"plans that break a rule: {total.rejected_plans}")
+    print("goals in the end:")
+    for goal, count in sorted(final.goals.items()):
+        print(f"  {count} {goal}")
+    gaps = sorted(final.gaps)
+    if gaps:
+        size = f"median {gaps[len(gaps) // 2]:.4f}, at most {gaps[-1]:.4f}"
+        print(f"clusters with a hot node: {len(gaps)}; deviation above the bound: {size}")
+        print(f"of these with moves that headroom or a rule bars: {final.barred}")
     return 1 if total.broken else 0
 
 
-def run(seed: int) -> History:
+def run(seed: int) -> tuple[History, Final]:
     """Something changes before every fifth cycle; in between, the strategies are to come to rest.
 
     Raises: AssertionError should a node ever be over-committed.
@@ -118,7 +148,30 @@ def run(seed: int) -> History:
         was_calm = not created
         simulated.advance(_CYCLE_SECONDS)
     counts = [len(times) for times in moved.values()]
-    return History(1, CYCLES, sum(counts), restless, early, rejected, max(counts, default=0))
+    history = History(1, CYCLES, sum(counts), restless, early, rejected, max(counts, default=0))
+    return history, _final(simulated.read(), strategies)
+
+
+def _final(snapshot: Snapshot, strategies: list[ActiveStrategy]) -> Final:
+    goals = make_plan(snapshot, strategies, _CONTEXT).goals
+    names = (
+        f"{goal.strategy} {goal.subject.kind} {goal.verdict.value}"
+        f"{', proven' if goal.proven else ''}"
+        for goal in goals
+    )
+    balance = _balance(snapshot)
+    if balance is None:
+        return Final(Counter(names), (), 0)
+    moves = even_out(balance).moves
+    return Final(Counter(names), (balance.value - least_measure(balance, moves),), bool(moves))
+
+
+def _balance(snapshot: Snapshot) -> SpreadProblem | None:
+    """None where no node is hot."""
+    settings = SpreadHeadroomSettings.model_validate(_SETTINGS["SpreadHeadroom"]).balance
+    view = View.of(snapshot, _CONTEXT)
+    load = load_of(settings, view)
+    return balance_problem(load, settings, view) if load.is_hot else None
 
 
 def _is_rejected(plan: Plan) -> bool:

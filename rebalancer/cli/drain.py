@@ -19,7 +19,7 @@ from rebalancer.cli.options import (
     parse_selector,
 )
 from rebalancer.cli.setup import load_setup, open_cluster, open_source
-from rebalancer.cli.terminal import show
+from rebalancer.cli.terminal import answer, show
 from rebalancer.drain.cheapest import cheapest_to_empty
 from rebalancer.drain.proposal import NAME, Drain, left_behind, propose_drains
 from rebalancer.errors import InputError
@@ -29,11 +29,10 @@ from rebalancer.model.plan import Plan, Proposal, Verdict
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planner import ActiveStrategy, make_plan
 from rebalancer.planning.context import PlanningContext
-from rebalancer.planning.isolation import IsolatedSearch
 from rebalancer.planning.view import View
 from rebalancer.policy.model import Mode, Section
 from rebalancer.report.cheapest import cheapest_document, cheapest_tables
-from rebalancer.report.plan_json import plan_document, result_document, to_json
+from rebalancer.report.plan_json import plan_document, result_document
 from rebalancer.report.plan_tables import plan_tables
 from rebalancer.report.result_tables import result_tables
 from rebalancer.strategy import Strategy
@@ -66,7 +65,7 @@ def drain(
     cluster = None if is_dry_run else open_cluster(kubeconfig, context, setup.policy)
     source = cluster or open_source(from_, kubeconfig, context, setup.policy)
     snapshot = source.read()
-    choice = cheapest and cheapest_to_empty(cheapest, labels, _view(snapshot, setup.context))
+    choice = cheapest and cheapest_to_empty(cheapest, labels, View.of(snapshot, setup.context))
     if choice:
         names = choice.nodes
         if output is Output.TABLE:
@@ -82,10 +81,7 @@ def drain(
         plan = make_plan(snapshot, strategies, setup.context)
         document, tables = plan_document(plan), plan_tables(plan, snapshot)
         is_unmet = _leaves_vms(plan)
-    if output is Output.JSON:
-        typer.echo(to_json(cheapest_document(choice, document) if choice else document))
-    else:
-        show(tables)
+    answer(output, cheapest_document(choice, document) if choice else document, tables)
     if is_unmet or (choice and len(choice.nodes) < choice.wanted):
         raise typer.Exit(exit_codes.GOAL_UNMET)
 
@@ -98,13 +94,9 @@ def _drains(names: Sequence[str]) -> ActiveStrategy:
     ) -> Sequence[Proposal]:
         there = [name for name in names if name in snapshot.node_by_name]
         drains = [Drain(name, "asked for by command") for name in there]
-        return tuple(propose_drains(drains, _view(snapshot, context)))
+        return tuple(propose_drains(drains, View.of(snapshot, context)))
 
     return ActiveStrategy(Strategy(NAME, Section, propose), Mode.AUTOMATIC, Section())
-
-
-def _view(snapshot: Snapshot, context: PlanningContext) -> View:
-    return View(snapshot, context, IsolatedSearch(context.planning))
 
 
 def _leaves_vms(plan: Plan) -> bool:

@@ -1,10 +1,8 @@
 """`rebalancer explain VM` and `rebalancer explain node NODE`."""
 
-from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import RenderableType
 
 from rebalancer.cli.options import (
     ContextOption,
@@ -15,14 +13,13 @@ from rebalancer.cli.options import (
     PolicyOption,
 )
 from rebalancer.cli.setup import load_setup, open_source
-from rebalancer.cli.terminal import show
+from rebalancer.cli.terminal import answer
 from rebalancer.errors import InputError
 from rebalancer.explain.lookup import find_node, find_vmi
 from rebalancer.explain.node import explain_node
 from rebalancer.explain.vmi import explain_vmi
 from rebalancer.report.explanation import explanation_document, explanation_tables
 from rebalancer.report.node_explanation import node_explanation_document, node_explanation_tables
-from rebalancer.report.plan_json import to_json
 
 
 def explain(
@@ -45,10 +42,10 @@ def explain(
     snapshot = open_source(from_, kubeconfig, context, setup.policy).read()
     if is_node:
         of_node = explain_node(snapshot, find_node(snapshot, subject[-1]), setup.context)
-        _print(output, node_explanation_document(of_node), node_explanation_tables(of_node))
+        answer(output, node_explanation_document(of_node), node_explanation_tables(of_node))
     else:
         of_vm = explain_vmi(snapshot, find_vmi(snapshot, subject[-1]), setup.context)
-        _print(output, explanation_document(of_vm), explanation_tables(of_vm))
+        answer(output, explanation_document(of_vm), explanation_tables(of_vm))
 
 
 def _is_node(subject: list[str]) -> bool:
@@ -61,10 +58,3 @@ def _is_node(subject: list[str]) -> bool:
             raise InputError(
                 f"explain {' '.join(subject)}: name one VM, or one node as: explain node NODE"
             )
-
-
-def _print(output: Output, document: dict[str, Any], tables: Iterable[RenderableType]) -> None:
-    if output is Output.JSON:
-        typer.echo(to_json(document))
-    else:
-        show(tables)

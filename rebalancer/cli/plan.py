@@ -14,10 +14,10 @@ from rebalancer.cli.options import (
     PolicyOption,
 )
 from rebalancer.cli.setup import load_setup, open_source
-from rebalancer.cli.terminal import show
+from rebalancer.cli.terminal import answer
 from rebalancer.loop import CycleResult
 from rebalancer.planner import make_plan
-from rebalancer.report.plan_json import plan_document, to_json
+from rebalancer.report.plan_json import plan_document
 from rebalancer.report.plan_tables import plan_tables
 
 
@@ -39,10 +39,7 @@ def plan(
     setup = load_setup(policy)
     snapshot = open_source(from_, kubeconfig, context, setup.policy).read()
     made = make_plan(snapshot, setup.strategies, setup.context)
-    if output is Output.JSON:
-        typer.echo(to_json(plan_document(made)))
-    else:
-        show(plan_tables(made, snapshot))
+    answer(output, plan_document(made), plan_tables(made, snapshot))
     if detailed_exitcode:
         if made.moves:
             raise typer.Exit(exit_codes.PLAN_EXISTS)

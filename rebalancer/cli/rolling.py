@@ -16,12 +16,10 @@ from rebalancer.cli.options import (
     parse_selector,
 )
 from rebalancer.cli.setup import load_setup, open_source
-from rebalancer.cli.terminal import console, show
+from rebalancer.cli.terminal import answer, console
 from rebalancer.drain.pool import pool_of
 from rebalancer.drain.rolling import Rolling, rolling_turns
-from rebalancer.planning.isolation import IsolatedSearch
 from rebalancer.planning.view import View
-from rebalancer.report.plan_json import to_json
 from rebalancer.report.rolling import progress_line, rolling_document, rolling_tables
 
 
@@ -38,16 +36,13 @@ def rolling(
     setup = load_setup(policy)
     snapshot = open_source(from_, kubeconfig, context, setup.policy).read()
     names, left_out = pool_of(snapshot, labels)
-    view = View(snapshot, setup.context, IsolatedSearch(setup.context.planning))
+    view = View.of(snapshot, setup.context)
     progress = console(sys.stderr)
     turns = []
     for turn in rolling_turns(names, view):
         turns.append(turn)
         progress.print(progress_line(turn, len(turns), len(names)), soft_wrap=True)
     found = Rolling(tuple(turns), left_out)
-    if output is Output.JSON:
-        typer.echo(to_json(rolling_document(found)))
-    else:
-        show(rolling_tables(found))
+    answer(output, rolling_document(found), rolling_tables(found))
     if found.stuck:
         raise typer.Exit(exit_codes.GOAL_UNMET)

@@ -12,9 +12,9 @@ from rebalancer.cli.options import (
     PolicyOption,
 )
 from rebalancer.cli.setup import load_setup, open_cluster
-from rebalancer.cli.terminal import show
+from rebalancer.cli.terminal import answer
 from rebalancer.loop import run_cycle
-from rebalancer.report.plan_json import result_document, to_json
+from rebalancer.report.plan_json import result_document
 from rebalancer.report.result_tables import result_tables
 
 
@@ -28,9 +28,6 @@ def run(
     setup = load_setup(policy)
     cluster = open_cluster(kubeconfig, context, setup.policy)
     result = carry_out(run_cycle, cluster, setup.strategies, setup.context)
-    if output is Output.JSON:
-        typer.echo(to_json(result_document(result)))
-    else:
-        show(result_tables(result))
+    answer(output, result_document(result), result_tables(result))
     if result.unmet():
         raise typer.Exit(exit_codes.GOAL_UNMET)

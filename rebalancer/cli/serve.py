@@ -18,7 +18,6 @@ from rebalancer.execution.events import Event
 from rebalancer.loop import run_cycle
 from rebalancer.policy.model import SchedulePolicy
 from rebalancer.report.events import EventLines
-from rebalancer.telemetry.metrics import CycleEnd, CycleMetrics, serve_metrics
 
 if TYPE_CHECKING:
     from apscheduler.triggers.base import BaseTrigger
@@ -43,6 +42,8 @@ def serve(
     ] = None,
 ) -> None:
     """Run cycles for ever, as the policy's schedule says."""
+    from rebalancer.telemetry.metrics import CycleEnd, CycleMetrics, serve_metrics
+
     setup = load_setup(policy)
     cluster = open_cluster(kubeconfig, context, setup.policy)
     listener = EventLines(console(sys.stderr))

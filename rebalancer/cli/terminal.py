@@ -2,9 +2,13 @@
 
 import sys
 from collections.abc import Iterable
-from typing import TextIO
+from typing import Any, TextIO
 
+import typer
 from rich.console import Console, RenderableType
+
+from rebalancer.cli.options import Output
+from rebalancer.report.plan_json import to_json
 
 _PIPE_WIDTH = 1_000_000
 """Nothing is folded where a program reads it: one line for each row, however long."""
@@ -21,3 +25,11 @@ def show(parts: Iterable[RenderableType]) -> None:
     out = console()
     for part in parts:
         out.print(part)
+
+
+def answer(output: Output, document: dict[str, Any], tables: Iterable[RenderableType]) -> None:
+    """Prints on stdout what the user has asked for: JSON, or tables."""
+    if output is Output.JSON:
+        typer.echo(to_json(document))
+    else:
+        show(tables)

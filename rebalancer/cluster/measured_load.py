@@ -43,31 +43,38 @@ class LoadReader:
             return MeasuredLoad(snapshot.taken_at, self._policy.resource, problem=str(error))
 
     def _read(self, snapshot: Snapshot) -> MeasuredLoad:
+        policy, left_out = self._policy, dict[str, str]()
+        readings = self._of_nodes("nodeQuery", policy.node_query, snapshot, left_out)
+        pressure: dict[str, tuple[Reading, ...]] = {}
+        if policy.pressure_query is not None:
+            pressure = self._of_nodes("pressureQuery", policy.pressure_query, snapshot, left_out)
+        return MeasuredLoad(
+            measured_at=snapshot.taken_at,
+            resource=policy.resource,
+            readings={node: found for node, found in readings.items() if node not in left_out},
+            pressure=pressure,
+            left_out=left_out,
+            usage=self._usage(snapshot, snapshot.taken_at.timestamp()),
+        )
+
+    def _of_nodes(
+        self, key: str, query: str, snapshot: Snapshot, left_out: dict[str, str]
+    ) -> dict[str, tuple[Reading, ...]]:
+        """By node; one whose series are of no use gets into `left_out`."""
         policy, end = self._policy, snapshot.taken_at.timestamp()
         start = end - policy.window_seconds
-        series = self._ask_for_nodes(start, end)
-        by_node = _by_node(series, snapshot.nodes, policy.node_label)
         readings: dict[str, tuple[Reading, ...]] = {}
-        left_out: dict[str, str] = {}
+        try:
+            series = self._prometheus.query_range(query, start, end, policy.step_seconds)
+            by_node = _by_node(series, snapshot.nodes, policy.node_label)
+        except PrometheusError as error:
+            raise PrometheusError(f"measuredLoad.{key}: {error}") from error
         for node, found in by_node.items():
             try:
                 readings[node] = _readings(found, start, end)
             except _UnusableError as error:
-                left_out[node] = str(error)
-        return MeasuredLoad(
-            measured_at=snapshot.taken_at,
-            resource=policy.resource,
-            readings=readings,
-            left_out=left_out,
-            usage=self._usage(snapshot, end),
-        )
-
-    def _ask_for_nodes(self, start: float, end: float) -> list[Series]:
-        policy = self._policy
-        try:
-            return self._prometheus.query_range(policy.node_query, start, end, policy.step_seconds)
-        except PrometheusError as error:
-            raise PrometheusError(f"measuredLoad.nodeQuery: {error}") from error
+                left_out[node] = f"measuredLoad.{key}: {error}"
+        return readings
 
     def _usage(self, snapshot: Snapshot, at: float) -> Mapping[ObjectKey, int]:
         if self._policy.vm_query is None:
@@ -91,7 +98,7 @@ def _by_node(
     Raises: PrometheusError if there are none at all, as a wrong query or label has it.
     """
     if not series:
-        raise PrometheusError("measuredLoad.nodeQuery: gives nothing; try it in Prometheus")
+        raise PrometheusError("gives nothing; try it in Prometheus")
     names = _names(nodes)
     found: dict[str, list[Series]] = defaultdict(list)
     for each in series:
@@ -103,8 +110,8 @@ def _by_node(
         first = series[0].metric.get(label)
         shown = f"{first[:_SHOWN_CHARACTERS]!r}, which is no node" if first else "missing"
         raise PrometheusError(
-            f"measuredLoad.nodeQuery: no series is of a node here; their label {label} is {shown},"
-            " see measuredLoad.nodeLabel"
+            f"no series is of a node here; their label {label} is {shown}, see"
+            " measuredLoad.nodeLabel"
         )
     return found
 
@@ -127,7 +134,7 @@ def _readings(series: Sequence[Series], start: float, end: float) -> tuple[Readi
     Raises: _UnusableError.
     """
     if len(series) > 1:
-        raise _UnusableError(f"{len(series)} series are of this node; aggregate them in nodeQuery")
+        raise _UnusableError(f"{len(series)} series are of this node; aggregate them in the query")
     readings = (
         Reading(datetime.fromtimestamp(at, UTC), share)
         for at, text in series[0].values
@@ -141,7 +148,7 @@ def _share(text: str) -> float:
     share = _number(text)
     if share < -_TOLERANCE or share > 1 + _TOLERANCE:
         raise _UnusableError(
-            f"{text[:_SHOWN_CHARACTERS]!r} is no share from 0 to 1; does nodeQuery give a"
+            f"{text[:_SHOWN_CHARACTERS]!r} is no share from 0 to 1; does the query give a"
             " percentage or an amount?"
         )
     return share if math.isnan(share) else min(max(share, 0.0), 1.0)

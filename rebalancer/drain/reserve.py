@@ -7,10 +7,9 @@ from msgspec.structs import replace
 from rebalancer.headroom.failover import LossOutcome, Verdict, failover, node_domains
 from rebalancer.model.plan import Proposal, Reason
 from rebalancer.model.snapshot import Snapshot
+from rebalancer.model.wording import first_few
 from rebalancer.planning.replay import carried_out
 from rebalancer.scheduling.state import ClusterState
-
-_MAX_NAMES = 5
 
 
 def lost_reserve(proposal: Proposal, snapshot: Snapshot) -> Reason | None:
@@ -41,7 +40,7 @@ def _bad_losses(snapshot: Snapshot, drained: str) -> Iterator[LossOutcome]:
 
 def _in_words(worse: list[str], losses: Mapping[str, LossOutcome]) -> str:
     first = losses[worse[0]]
-    names = ", ".join(str(each.vmi) for each in first.left_down[:_MAX_NAMES])
+    names = first_few([each.vmi for each in first.left_down])
     more = f"; so would that of {len(worse) - 1} other nodes" if len(worse) > 1 else ""
     return (
         f"once it is empty, the loss of {worse[0]} would leave {len(first.left_down)} VMs down"

@@ -9,7 +9,9 @@ import numpy as np
 from msgspec import Struct
 
 from rebalancer.headroom.room import slots
+from rebalancer.model.keys import SCHEDULABLE
 from rebalancer.model.objects import EMPTY, Amounts, Pod, Toleration
+from rebalancer.model.snapshot import Snapshot
 from rebalancer.scheduling.feasibility import evaluate
 from rebalancer.scheduling.state import BoolArray, ClusterState, IntArray
 
@@ -63,7 +65,7 @@ def capacity(state: ClusterState, sizes: Iterable[VMSize]) -> tuple[SizeCapacity
 
 
 def _capacity(state: ClusterState, size: VMSize) -> SizeCapacity:
-    pod = _plain_pod(state, size.node_selector, size.tolerations, size.requests)
+    pod = launcher_of(size, state.snapshot)
     allowed = evaluate(pod, state).allowed
     resources = [resource for resource, amount in pod.requests.items() if amount]
     request = np.array([pod.requests[resource] for resource in resources], np.int64)
@@ -117,8 +119,8 @@ def largest_vm(
     """The launcher pod with the most memory that could start now, and with so much cpu for each
     GiB of it, rounded up; None where no node takes any.
     """
-    pod = _plain_pod(state, node_selector, tolerations, {})
-    takes = evaluate(pod, state).feasible
+    smallest = VMSize("", {}, node_selector, tolerations)
+    takes = evaluate(launcher_of(smallest, state.snapshot), state).feasible
     memory = np.where(takes, np.maximum(state.headroom("memory"), 0), 0)
     if millicores_per_gib:
         cpu = np.maximum(state.headroom("cpu"), 0)
@@ -134,12 +136,7 @@ def largest_vm(
     )
 
 
-def _plain_pod(
-    state: ClusterState,
-    node_selector: Mapping[str, str],
-    tolerations: tuple[Toleration, ...],
-    requests: Amounts,
-) -> Pod:
+def launcher_of(size: VMSize, snapshot: Snapshot, name: str = "") -> Pod:
     """A launcher pod without rules of its own; its VM has no labels and no namespace yet.
 
     Source: kubevirt/kubevirt v1.8.4 pkg/virt-controller/services/nodeselectorrenderer.go: every
@@ -147,15 +144,15 @@ def _plain_pod(
     """
     return Pod(
         namespace="",
-        name="",
-        uid="",
+        name=name,
+        uid=name,
         phase="Pending",
-        requests={**requests, "pods": 1},
+        requests={**size.requests, "pods": 1},
         labels={"kubevirt.io": "virt-launcher"},
         node_selector={
-            "kubevirt.io/schedulable": "true",
-            **state.snapshot.launcher_configuration.node_selector,
-            **node_selector,
+            SCHEDULABLE: "true",
+            **snapshot.launcher_configuration.node_selector,
+            **size.node_selector,
         },
-        tolerations=tolerations,
+        tolerations=size.tolerations,
     )

@@ -18,6 +18,7 @@ from rebalancer.model.objects import (
     PodAffinityTerm,
     VirtualMachineInstance,
 )
+from rebalancer.model.snapshot import Snapshot
 from rebalancer.scheduling.claimed_volumes import claimed_volumes
 from rebalancer.scheduling.filters import STATIC_RULES
 from rebalancer.scheduling.filters.inter_pod_affinity import barring_terms, meant_pods
@@ -63,7 +64,7 @@ def find_restarts(state: ClusterState, min_priority: int | None = None) -> Resta
     restarts = [
         reader.restart(vmi, pod)
         for vmi in state.snapshot.vmis
-        if (pod := _running_pod(vmi, state)) is not None
+        if (pod := running_pod(vmi, state)) is not None
     ]
     resources, room = reader.room()
 
@@ -78,7 +79,7 @@ def find_restarts(state: ClusterState, min_priority: int | None = None) -> Resta
     return Restarts(resources, room, {node: tuple(found) for node, found in by_node.items()})
 
 
-def _running_pod(vmi: VirtualMachineInstance, state: ClusterState) -> Pod | None:
+def running_pod(vmi: VirtualMachineInstance, state: ClusterState) -> Pod | None:
     """The launcher pod that goes with its node; where the node is not ready, kubelet cannot end
     the pod, so that it stays although it is being deleted.
     """
@@ -89,6 +90,34 @@ def _running_pod(vmi: VirtualMachineInstance, state: ClusterState) -> Pod | None
         if node is not None and pod.node_name == vmi.node_name:
             return None if pod.is_terminating and state.is_ready[node] else pod
     return None
+
+
+def started_anew(vmi: VirtualMachineInstance, pod: Pod, snapshot: Snapshot) -> Pod:
+    """The VM's pod after a loss: what `pod` and its attachments ask for, and not yet placed."""
+    return replace(
+        _with_attachments(pod, snapshot),
+        node_name=None,
+        phase="Pending",
+        migration_uid=None,
+        node_selector=_own_selector(vmi, pod),
+        requests=released_requests(pod, snapshot),
+        is_terminating=False,
+    )
+
+
+def _with_attachments(pod: Pod, snapshot: Snapshot) -> Pod:
+    """With the claims of hot-plugged volumes."""
+    attachments = snapshot.attachments_by_launcher.get(pod.uid, ())
+    claims = tuple(name for each in (pod, *attachments) for name in each.claim_names)
+    return replace(pod, claim_names=claims) if attachments else pod
+
+
+def _own_selector(vmi: VirtualMachineInstance, pod: Pod) -> Mapping[str, str]:
+    """Without its node's name, where a migration has put that in."""
+    selector = pod.node_selector
+    if HOSTNAME in selector and HOSTNAME not in vmi.node_selector:
+        return {key: value for key, value in selector.items() if key != HOSTNAME}
+    return selector
 
 
 class _Reader:
@@ -107,9 +136,8 @@ class _Reader:
 
     def restart(self, vmi: VirtualMachineInstance, pod: Pod) -> Restart:
         snapshot = self._state.snapshot
-        attachments = snapshot.attachments_by_launcher.get(pod.uid, ())
-        claims = tuple(name for each in (pod, *attachments) for name in each.claim_names)
-        claiming = replace(pod, claim_names=claims) if attachments else pod
+        claiming = _with_attachments(pod, snapshot)
+        claims = claiming.claim_names
         requests = released_requests(pod, snapshot)
         if claims:
             requests = self._volumes.added_to(requests, claiming)
@@ -163,9 +191,7 @@ class _Reader:
     def _kind(
         self, vmi: VirtualMachineInstance, pod: Pod, requests: Amounts, *, follows_claims: bool
     ) -> int:
-        selector = pod.node_selector
-        if HOSTNAME in selector and HOSTNAME not in vmi.node_selector:
-            selector = {key: value for key, value in selector.items() if key != HOSTNAME}
+        selector = _own_selector(vmi, pod)
         volumes = claimed_volumes(pod, self._state.snapshot) if pod.claim_names else ()
         rules = (
             self._numbers.of(selector, lambda: frozenset(selector.items())),

@@ -12,7 +12,7 @@ from rebalancer.model.objects import ObjectKey
 class Reading(NamedTuple):
     at: datetime
     share: float
-    """How busy the node was, from 0 to 1."""
+    """How busy the node was, or how long its tasks waited, from 0 to 1."""
 
 
 class MeasuredLoad(Struct, frozen=True):
@@ -23,6 +23,8 @@ class MeasuredLoad(Struct, frozen=True):
     """What `readings` are a share of and `usage` is an amount of: `cpu` or `memory`."""
     readings: Mapping[str, tuple[Reading, ...]] = {}
     """Node name to the readings of the window, oldest first; without those that were no number."""
+    pressure: Mapping[str, tuple[Reading, ...]] = {}
+    """As `readings`: the share of the time that tasks of the node waited for the resource."""
     left_out: Mapping[str, str] = {}
     """Node name to why what was measured of it is of no use; such a node has no readings."""
     usage: Mapping[ObjectKey, int] = {}

@@ -41,11 +41,15 @@ def base_cost(
         "fixed": policy.fixed_seconds,
         **_of_the_past(vmi, snapshot, policy),
     }
-    if PREFER_NO_EVICTION in vmi.annotations or PREFER_NO_EVICTION in pod.annotations:
+    if prefers_no_eviction(vmi, pod):
         terms["preferNoEviction"] = policy.prefer_no_eviction_seconds or 0.0
     if pod.priority > 0:
         terms["priority"] = pod.priority / 1000 * policy.priority_seconds_per_thousand
     return Cost({name: seconds for name, seconds in terms.items() if seconds})
+
+
+def prefers_no_eviction(vmi: VirtualMachineInstance, pod: Pod) -> bool:
+    return PREFER_NO_EVICTION in vmi.annotations or PREFER_NO_EVICTION in pod.annotations
 
 
 def _of_the_past(

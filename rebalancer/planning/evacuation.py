@@ -11,7 +11,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from rebalancer.planning.context import PlanningContext
-from rebalancer.planning.fit import SecondStage, bound_wherever_pods_are, solve_fit
+from rebalancer.planning.fit import SecondStage, solve_wherever_pods_are
 from rebalancer.planning.movers import Movers, move_problem, resources_in_play
 from rebalancer.planning.ordering import dependencies
 from rebalancer.planning.problem import INFINITE, FitProblem, MoveProblem, Moves, Outcome
@@ -47,9 +47,8 @@ def evacuate(
 
     def attempt(count: int) -> Evacuation:
         problem = _asking(strict, count)
-        outcome = solve_fit(problem, second_stage)
-        bound = bound_wherever_pods_are(outcome, problem, _asking(relaxed, count))
-        return Evacuation(problem, outcome._replace(bound=bound), count, is_most=False)
+        outcome = solve_wherever_pods_are(problem, _asking(relaxed, count), second_stage)
+        return Evacuation(problem, outcome, count, is_most=False)
 
     here = strict.mover_class[np.flatnonzero(strict.mover_node == node)]
     best = Evacuation(_asking(strict, 0), Outcome(None, INFINITE), 0, is_most=False)

@@ -15,12 +15,15 @@ def solve_fit(problem: FitProblem, second_stage: SecondStage) -> Outcome:
     return outcome if outcome.is_proven else second_stage(problem, outcome)
 
 
-def bound_wherever_pods_are(outcome: Outcome, problem: FitProblem, relaxed: FitProblem) -> float:
-    """The outcome's bound, lowered to one that holds wherever moves put other pods.
+def solve_wherever_pods_are(
+    problem: FitProblem, relaxed: FitProblem, second_stage: SecondStage
+) -> Outcome:
+    """As `solve_fit`, with a bound that holds wherever moves put other pods.
 
     `relaxed`: the same problem, made with `ignores_placement`.
     """
+    outcome = solve_fit(problem, second_stage)
     opens_landing = (relaxed.landing != problem.landing).any()
     if not opens_landing and not (relaxed.allowed & ~problem.allowed).any():
-        return outcome.bound
-    return min(outcome.bound, search_direct(relaxed).bound)
+        return outcome
+    return outcome._replace(bound=min(outcome.bound, search_direct(relaxed).bound))

@@ -23,9 +23,15 @@ class NodeLoad(Struct, frozen=True):
     latest: tuple[float, ...]
     """The last `hotAfterReadings` readings, oldest first."""
 
+    latest_pressure: tuple[float, ...] = ()
+    """Likewise of the share of the time that its tasks wait; empty where that is not known."""
+
     def is_hot(self, threshold: float) -> bool:
         """Whether all of the latest readings are above the threshold: a peak is no reason."""
         return min(self.latest) > threshold
+
+    def is_under_pressure(self, threshold: float) -> bool:
+        return min(self.latest_pressure, default=0.0) > threshold
 
 
 class NodeLoads(Struct, frozen=True):
@@ -49,13 +55,19 @@ def node_loads(snapshot: Snapshot, policy: MeasuredLoadPolicy) -> NodeLoads:
         if reason := _objection(node.name, readings, load, policy):
             left_out.append(reason)
         else:
-            by_node[node.name] = _smoothed(readings, policy)
+            pressure = load.pressure.get(node.name, ())
+            if _objection(node.name, pressure, load, policy):
+                pressure = ()
+            by_node[node.name] = NodeLoad(
+                share=fmean(reading.share for reading in readings),
+                latest=_latest(readings, policy),
+                latest_pressure=_latest(pressure, policy),
+            )
     return NodeLoads(by_node, tuple(left_out))
 
 
-def _smoothed(readings: tuple[Reading, ...], policy: MeasuredLoadPolicy) -> NodeLoad:
-    shares = [reading.share for reading in readings]
-    return NodeLoad(fmean(shares), tuple(shares[-policy.hot_after_readings :]))
+def _latest(readings: tuple[Reading, ...], policy: MeasuredLoadPolicy) -> tuple[float, ...]:
+    return tuple(reading.share for reading in readings[-policy.hot_after_readings :])
 
 
 def _objection(

@@ -9,6 +9,7 @@ from rebalancer.model.plan import Proposal
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.context import PlanningContext
 from rebalancer.planning.fit import SecondStage
+from rebalancer.planning.isolation import IsolatedSearch
 from rebalancer.planning.mover_kinds import placement_signature
 from rebalancer.planning.movers import Movers, find_movers
 from rebalancer.planning.outlook import with_proposal
@@ -22,6 +23,11 @@ class View(Struct, frozen=True, dict=True):
     context: PlanningContext
     second_stage: SecondStage
     """One for all goals, which share its time."""
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, context: PlanningContext) -> "View":
+        """With the whole of the policy's deadline to come."""
+        return cls(snapshot, context, IsolatedSearch(context.planning))
 
     @cached_property
     def state(self) -> ClusterState:

@@ -70,7 +70,7 @@ class MeasuredLoadPolicy(Section):
     """What Prometheus is asked, and when its answers make a node a hot one."""
 
     resource: Literal["cpu", "memory"] = Field(
-        default="cpu", description="What both queries are about."
+        default="cpu", description="What all queries are about."
     )
     node_query: str = Field(
         default=_NODE_CPU,
@@ -82,6 +82,12 @@ class MeasuredLoadPolicy(Section):
         pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$",
         description="Label of those series that says which node it is: by its name, by its label"
         " kubernetes.io/hostname or by its internal address, with or without a port.",
+    )
+    pressure_query: str | None = Field(
+        default=None,
+        min_length=1,
+        description="PromQL with one series for each node, by the same label: which share of the"
+        " time, from 0 to 1, tasks there wait for the resource (PSI); unset, that is not measured.",
     )
     vm_query: str | None = Field(
         default=_VM_CPU,

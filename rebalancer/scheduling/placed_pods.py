@@ -24,7 +24,7 @@ class Column:
     def __init__(self, values: Sequence[str | None]) -> None:
         texts = dict.fromkeys(values)
         texts.pop(None, None)
-        self.code_of = {text: code for code, text in enumerate(texts) if text is not None}
+        self.code_of: dict[str | None, int] = {text: code for code, text in enumerate(texts)}
         code_of = {**self.code_of, None: _NONE}
         self.codes: IntArray = np.array([*map(code_of.__getitem__, values)], np.int64)
 

@@ -7,7 +7,6 @@ from rebalancer.model.objects import MigrationConfiguration, Node
 from rebalancer.model.plan import Goal, Proposal
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.context import PlanningContext
-from rebalancer.planning.isolation import IsolatedSearch
 from rebalancer.planning.view import View
 from rebalancer.policy.model import Section
 from rebalancer.scheduling.drain_sign import drain_sign
@@ -22,7 +21,7 @@ def propose(snapshot: Snapshot, settings: Section, context: PlanningContext) -> 
         for node in sorted(snapshot.nodes, key=lambda node: node.name)
     )
     drains = [drain for drain in signs if drain.sign]
-    view = View(snapshot, context, IsolatedSearch(context.planning))
+    view = View.of(snapshot, context)
     return tuple(propose_drains(drains, view, keeps_reserve=settings.keep_failover_reserve))
 
 

@@ -13,6 +13,7 @@ from rebalancer.model.objects import Pod
 from rebalancer.model.plan import Reason
 from rebalancer.model.quantity import format_amount
 from rebalancer.model.snapshot import Snapshot
+from rebalancer.model.wording import count_of
 from rebalancer.planning.context import PlanningContext
 from rebalancer.planning.movers import Movers, find_movers, fit_problem, resources_in_play
 from rebalancer.planning.problem import Solution
@@ -165,4 +166,4 @@ def _then(solution: Solution) -> str:
     count = len(solution.moves)
     if not count:
         return "it fits then"
-    return f"it fits then after {count} migration{'s'[: count > 1]}"
+    return f"it fits then after {count_of(count, 'migration')}"

@@ -7,7 +7,8 @@ from opentelemetry import trace
 from rebalancer.model.objects import Pod
 from rebalancer.model.plan import Goal, Proposal, Reason, Subject, Verdict
 from rebalancer.model.snapshot import Snapshot
-from rebalancer.planning.fit import SecondStage, bound_wherever_pods_are, solve_fit
+from rebalancer.model.wording import count_of
+from rebalancer.planning.fit import SecondStage, solve_fit, solve_wherever_pods_are
 from rebalancer.planning.homes import movers_with_home
 from rebalancer.planning.movers import MILLISECONDS, Movers, fit_problem, to_moves
 from rebalancer.planning.problem import INFINITE, FitProblem, Outcome
@@ -50,11 +51,10 @@ def _worth_it(proposal: Proposal, settings: FitPendingVMsSettings) -> Proposal:
     goal, limit = proposal.goal, settings.max_cost_seconds
     if goal.cost is None or limit is None or goal.cost <= limit:
         return proposal
-    count = len(proposal.moves)
     reason = Reason(
         "too-costly",
-        f"{count} migration{'s'[: count > 1]} would make room, at a cost of {goal.cost:.1f} s;"
-        f" maxCostSeconds allows {limit:.1f}",
+        f"{count_of(len(proposal.moves), 'migration')} would make room, at a cost of"
+        f" {goal.cost:.1f} s; maxCostSeconds allows {limit:.1f}",
         node=goal.node,
     )
     refused = Goal(NAME, goal.subject, Verdict.NOT_WORTH_IT, reasons=(reason,), bound=goal.bound)
@@ -79,8 +79,9 @@ def _subject(pod: Pod, snapshot: Snapshot) -> Subject:
 def _plan(pending: Feasibility, view: View) -> Proposal:
     movers, context = view.movers, view.context
     problem = fit_problem(pending, movers, context)
+    relaxed = fit_problem(pending, movers, context, ignores_placement=True)
     with _tracer.start_as_current_span("solve") as span:
-        outcome = solve_fit(problem, view.second_stage)
+        outcome = solve_wherever_pods_are(problem, relaxed, view.second_stage)
         span.set_attributes(
             {
                 "rebalancer.nodes": problem.node_count,
@@ -88,20 +89,18 @@ def _plan(pending: Feasibility, view: View) -> Proposal:
                 "rebalancer.is_proven": outcome.is_proven,
             }
         )
-    relaxed = fit_problem(pending, movers, context, ignores_placement=True)
-    bound = bound_wherever_pods_are(outcome, problem, relaxed)
     goal = Goal(
         strategy=NAME,
         subject=_subject(pending.pod, movers.state.snapshot),
         verdict=Verdict.UNPROVEN,
-        bound=None if bound == INFINITE else bound / MILLISECONDS,
+        bound=None if outcome.bound == INFINITE else outcome.bound / MILLISECONDS,
     )
     if outcome.solution is not None:
         moves = to_moves(outcome.solution.moves, problem, movers, context)
-        return Proposal(_planned(goal, outcome, bound, movers), moves)
+        return Proposal(_planned(goal, outcome, movers), moves)
     has_home = [bool(flag) for flag in movers_with_home(problem, problem.headroom)]
     headline = certificate.headline(pending, movers, has_home)
-    if bound < INFINITE:
+    if outcome.bound < INFINITE:
         why = outcome.gave_up_because or "rules between pods may hide a plan"
         headline = Reason("not-proven", f"no plan was found, and none is ruled out: {why}")
     elif longer := _longer_plan(problem, view.second_stage):
@@ -130,15 +129,14 @@ def _longer_plan(problem: FitProblem, second_stage: SecondStage) -> Reason | Non
     return None
 
 
-def _planned(goal: Goal, outcome: Outcome, bound: float, movers: Movers) -> Goal:
+def _planned(goal: Goal, outcome: Outcome, movers: Movers) -> Goal:
     assert outcome.solution is not None
     solution = outcome.solution
-    is_proven = bound >= solution.cost
     node = movers.state.nodes[solution.node].name
     count = len(solution.moves)
     what = "one migration makes" if count == 1 else f"{count} migrations make"
     reasons = [Reason("makes-room", f"{what} room", node=node)]
-    if not is_proven:
+    if not outcome.is_proven:
         why = outcome.gave_up_because or "rules between pods may hide a cheaper plan"
         reasons.append(Reason("not-proven", f"a cheaper plan is not ruled out: {why}"))
     return replace(
@@ -146,6 +144,6 @@ def _planned(goal: Goal, outcome: Outcome, bound: float, movers: Movers) -> Goal
         verdict=Verdict.PLANNED,
         node=node,
         cost=solution.cost / MILLISECONDS,
-        proven=is_proven,
+        proven=outcome.is_proven,
         reasons=tuple(reasons),
     )

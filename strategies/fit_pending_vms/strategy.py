@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from rebalancer.model.plan import Proposal
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.context import PlanningContext
-from rebalancer.planning.isolation import IsolatedSearch
 from rebalancer.planning.view import View
 from rebalancer.policy.model import Section
 from rebalancer_strategies.fit_pending_vms.settings import FitPendingVMsSettings
@@ -20,5 +19,5 @@ def propose(snapshot: Snapshot, settings: Section, context: PlanningContext) -> 
     waits for none that they will free.
     """
     assert isinstance(settings, FitPendingVMsSettings)
-    view = View(snapshot, context, IsolatedSearch(context.planning))
+    view = View.of(snapshot, context)
     return tuple(propose_all(pending_launchers(snapshot), view, settings))

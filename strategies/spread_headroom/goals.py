@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 
 from rebalancer.model.plan import Goal, Proposal, Reason, Verdict
+from rebalancer.model.wording import count_of
 from rebalancer.planning.view import View
 from rebalancer_strategies.spread_headroom.making_room import MadeRoom
 
@@ -24,8 +25,8 @@ def made(goal: Goal, room: MadeRoom, why: tuple[Reason, ...]) -> Proposal:
         no_plan = Reason("no-plan", "no migrations that would make the room were found")
         reasons = (*why, no_plan)
         return Proposal(replace(goal, verdict=verdict, proven=room.is_impossible, reasons=reasons))
-    count = len(room.moves)
-    makes = Reason("makes-room", f"{count} migration{'s'[: count != 1]} would make the room")
+    count = count_of(len(room.moves), "migration")
+    makes = Reason("makes-room", f"{count} would make the room")
     return Proposal(
         replace(
             goal,

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from rebalancer.model.objects import Pod
 from rebalancer.model.plan import Move, Refusal
 from rebalancer.planning.context import PlanningContext
-from rebalancer.planning.fit import bound_wherever_pods_are, solve_fit
+from rebalancer.planning.fit import solve_wherever_pods_are
 from rebalancer.planning.movers import MILLISECONDS, fit_problem, to_moves
 from rebalancer.planning.problem import INFINITE
 from rebalancer.planning.replay import carried_out
@@ -45,13 +45,12 @@ def make_room(pods: Sequence[Pod], view: View) -> MadeRoom:
             continue
         problem = fit_problem(answer, view.movers, view.context)
         relaxed = fit_problem(answer, view.movers, view.context, ignores_placement=True)
-        outcome = solve_fit(problem, view.second_stage)
-        bound = bound_wherever_pods_are(outcome, problem, relaxed)
+        outcome = solve_wherever_pods_are(problem, relaxed, view.second_stage)
         solution = outcome.solution
         if solution is None:
             is_first = not made.without and not made.moves
             made = made._replace(
-                without=(*made.without, pod), is_impossible=is_first and bound == INFINITE
+                without=(*made.without, pod), is_impossible=is_first and outcome.bound == INFINITE
             )
             continue
         moves = to_moves(solution.moves, problem, view.movers, view.context)
@@ -60,7 +59,7 @@ def make_room(pods: Sequence[Pod], view: View) -> MadeRoom:
         made = made._replace(
             moves=(*made.moves, *moves),
             cost_seconds=made.cost_seconds + solution.cost / MILLISECONDS,
-            is_proven=not made.moves and bound >= solution.cost,
+            is_proven=not made.moves and outcome.is_proven,
         )
         view = _after(view, moves)
         view = _with_pod(view, pod, solution.node)

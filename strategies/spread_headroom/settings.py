@@ -101,6 +101,13 @@ class BalanceSettings(Section):
         description="Nothing moves while no node's utilisation is above this share. By measured"
         " load, all of a node's latest readings must be.",
     )
+    only_above_pressure: float = Field(
+        default=0.1,
+        ge=0,
+        le=1,
+        description="Where measuredLoad.pressureQuery is set, VMs also move while all of a node's"
+        " latest readings of pressure are above this share.",
+    )
     max_moves: int = Field(default=5, ge=1, description="Migrations in one cycle for this.")
     min_gain_per_cost_second: float = Field(
         default=1e-5,

@@ -1,39 +1,37 @@
 """Headroom first, then balance, which never takes from it."""
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 from rebalancer.model.plan import Proposal
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.context import PlanningContext
-from rebalancer.planning.isolation import IsolatedSearch
 from rebalancer.planning.view import View
 from rebalancer.policy.model import Section
 from rebalancer.policy.root import RebalancerPolicy
 from rebalancer_strategies.spread_headroom.balance import balance_proposal
-from rebalancer_strategies.spread_headroom.guard import keeps_headroom
+from rebalancer_strategies.spread_headroom.headroom import Headroom
 from rebalancer_strategies.spread_headroom.losses import loss_proposals
 from rebalancer_strategies.spread_headroom.settings import Basis, SpreadHeadroomSettings
-from rebalancer_strategies.spread_headroom.sizes import size_proposals
+from rebalancer_strategies.spread_headroom.sizes import size_proposal
 
 
 def propose(snapshot: Snapshot, settings: Section, context: PlanningContext) -> Sequence[Proposal]:
     """Goals about sizes, about losses, and about balance, in this order."""
     assert isinstance(settings, SpreadHeadroomSettings)
-    return tuple(_proposals(settings, View(snapshot, context, IsolatedSearch(context.planning))))
+    headroom = Headroom(settings.headroom, View.of(snapshot, context))
+    return tuple(_proposals(settings, headroom))
 
 
-def _proposals(settings: SpreadHeadroomSettings, cluster: View) -> Iterator[Proposal]:
-    view = cluster
-    for proposal in size_proposals(settings.headroom, view):
+def _proposals(settings: SpreadHeadroomSettings, headroom: Headroom) -> Iterator[Proposal]:
+    for number in range(len(headroom.sizes)):
+        proposal = size_proposal(number, headroom)
         yield proposal
-        view = view.after(proposal)
-    for proposal in loss_proposals(settings.headroom, view):
+        headroom = headroom.left_by(proposal)
+    for proposal in loss_proposals(headroom):
         yield proposal
-        view = view.after(proposal)
+        headroom = headroom.left_by(proposal)
     if settings.balance.by is not Basis.NONE:
-        is_allowed = partial(keeps_headroom, settings.headroom, view)
-        yield balance_proposal(settings.balance, view, is_allowed)
+        yield balance_proposal(settings.balance, headroom)
 
 
 def contradictions(settings: Section, policy: RebalancerPolicy) -> Sequence[str]:

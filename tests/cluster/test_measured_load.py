@@ -122,7 +122,7 @@ def test_what_is_not_a_number_is_no_reading(server: ApiServer) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("37.5", "'37.5' is no share from 0 to 1; does nodeQuery give a percentage or an amount?"),
+        ("37.5", "'37.5' is no share from 0 to 1; does the query give a percentage or an amount?"),
         ("+Inf", "'+Inf' is no share from 0 to 1"),
         ("-Inf", "'-Inf' is no share from 0 to 1"),
         ("-1", "'-1' is no share from 0 to 1"),
@@ -135,13 +135,14 @@ def test_node_with_readings_that_are_no_shares_is_left_out(
 ) -> None:
     load = measure(server, of("n1", (END - 60, "0.5"), (END, text)), of("n2"))
     assert list(load.readings) == ["n2"]
-    assert load.left_out["n1"].startswith(problem)
+    assert load.left_out["n1"].startswith(f"measuredLoad.nodeQuery: {problem}")
     assert load.problem == ""
 
 
 def test_node_with_two_series_is_left_out(server: ApiServer) -> None:
     load = measure(server, of("n1"), of("n1:9100"), of("n2"))
-    assert load.left_out == {"n1": "2 series are of this node; aggregate them in nodeQuery"}
+    why = "measuredLoad.nodeQuery: 2 series are of this node; aggregate them in the query"
+    assert load.left_out == {"n1": why}
     assert list(load.readings) == ["n2"]
 
 
@@ -166,6 +167,21 @@ def test_query_that_finds_no_node_is_a_problem(
 def test_label_of_the_node_can_be_another(server: ApiServer) -> None:
     load = measure(server, series({"node": "n1"}, (END, "0.5")), node_label="node")
     assert list(load.readings) == ["n1"]
+
+
+class TestPressure:
+    def test_it_is_asked_for_like_load(self, server: ApiServer) -> None:
+        load = measure(server, of("n1", (END, "0.25")), pressure_query="waiting")
+        assert load.pressure == load.readings
+        assert [asked.query["query"] for asked in server.asked[:2]][1] == "waiting"
+
+    def test_without_a_query_it_is_not_known(self, server: ApiServer) -> None:
+        assert measure(server, of("n1")).pressure == {}
+
+    def test_a_node_whose_pressure_is_no_share_is_left_out(self, server: ApiServer) -> None:
+        load = measure(server, of("n1", (END, "37")), of("n2"), pressure_query="waiting")
+        assert load.left_out["n1"].startswith("measuredLoad.pressureQuery: '37' is no share")
+        assert list(load.readings) == list(load.pressure) == ["n2"]
 
 
 class TestUsage:

@@ -170,6 +170,72 @@ def evict(api: Api, name: str) -> None:
     assert refused.value.code == 429
 
 
+def test_r29_kubevirt_8701_a_node_with_others_migrations_keeps_no_other_node_waiting(
+    nodes: ControlPlane, api: Api
+) -> None:
+    """Somebody's two migrations hang, as many as may leave one node at a time."""
+    start_vmis(api, {"n1": [vmi(f"x{i}") for i in range(4)], "n2": [vmi("y0"), vmi("y1")]})
+    add_nodes(api, [builders.node("n4", memory="64Gi")])
+    for name in ("n1", "n2"):
+        patch_node(api, name, spec={"unschedulable": True})
+    theirs = ["x0", "x1"]
+    for name in theirs:
+        nodes.node_agent.script(name, MigrationScript(outcome="stall"))
+        migrate(api, name)
+    wait_for(lambda: migrations(api), lambda all_: [p for _, p in all_] == ["Running"] * 2, "both")
+    ours = start(["drain", "n1", "n2"], nodes.kubeconfig())
+    wait_for(lambda: vms_on(api, "n2"), lambda left: not left, "n2 to be empty")
+    assert {vm for vm, _ in migrations(api)} == {"x0", "x1", "y0", "y1"}
+    for name in theirs:
+        nodes.node_agent.release(name)
+    output, _ = ours.communicate(timeout=60)
+    assert ours.returncode == 0, output
+    assert Counter(vm for vm, _ in migrations(api)) == dict.fromkeys(nodes_of_vms(api), 1)
+    assert vms_on(api, "n1") == []
+
+
+def migrate(api: Api, name: str) -> None:
+    """As `virtctl migrate` does."""
+    migration = {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachineInstanceMigration",
+        "metadata": {"name": f"theirs-{name}", "namespace": "default"},
+        "spec": {"vmiName": name},
+    }
+    api.create(path_of("virtualmachineinstancemigrations", "default"), migration)
+
+
+def test_r30_hypershift_8974_external_is_left_to_its_owner_and_none_may_move(
+    nodes: ControlPlane, api: Api
+) -> None:
+    strategies = {"a": "LiveMigrate", "b": "External", "c": "None"}
+    vmis = [vmi(name, evictionStrategy=strategy) for name, strategy in strategies.items()]
+    start_vmis(api, {"n1": vmis})
+    put_sign(api, "n1")
+    done = run(nodes)
+    assert done.code == 4, done.stderr
+    assert sorted(migrations(api)) == [Migrated("a", "Succeeded"), Migrated("c", "Succeeded")]
+    (goal,) = done.document["plan"]["goals"]
+    (stays,) = [reason for reason in goal["reasons"] if reason["code"] == "cannot-leave"]
+    assert stays["object"] == "default/b"
+
+
+def test_r34_kubevirt_9300_a_paused_vm_leaves_a_node_that_is_drained(
+    nodes: ControlPlane, api: Api
+) -> None:
+    start_vmis(api, {"n1": [vmi("v")]})
+    path = path_of("virtualmachineinstances", "default", "v")
+    paused = {"type": "Paused", "status": "True", "reason": "PausedByUser"}
+    conditions = [*api.get(path)["status"]["conditions"], paused]
+    api.patch(path, {"status": {"conditions": conditions}})
+    put_sign(api, "n1")
+    done = run(nodes)
+    assert done.code == 0, done.stderr
+    assert migrations(api) == [Migrated("v", "Succeeded")]
+    assert vms_on(api, "n1") == []
+    assert paused["type"] in {each["type"] for each in api.get(path)["status"]["conditions"]}
+
+
 def test_r31_kubevirt_18063_vms_under_a_users_budget_leave_one_after_another(
     nodes: ControlPlane, api: Api
 ) -> None:

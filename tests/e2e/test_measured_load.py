@@ -1,5 +1,6 @@
 """Load that a real Prometheus has collected, as part of a live snapshot."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -69,8 +70,9 @@ def policy(**fields: Any) -> MeasuredLoadPolicy:
 USUAL = MeasuredLoadPolicy()
 BY_CPU = policy(node_query=quickly(USUAL.node_query), vm_query=quickly(str(USUAL.vm_query)))
 BY_PRESSURE = policy(
-    node_query="sum by (node) (rate(node_pressure_cpu_waiting_seconds_total[2s]))",
-    node_label="node",
+    node_query=BY_CPU.node_query,
+    pressure_query="sum by (instance) (label_replace("
+    'rate(node_pressure_cpu_waiting_seconds_total[2s]), "instance", "$1", "node", "(.*)"))',
     vm_query=None,
 )
 BY_MEMORY = policy(resource="memory", node_query="memory_share", node_label="node", vm_query=None)
@@ -120,11 +122,14 @@ def test_nodes_can_be_judged_by_pressure(
     cluster = live(request_cluster, prometheus, BY_PRESSURE)
     snapshot = wait_for(
         cluster.read,
-        lambda read: len(node_loads(read, BY_PRESSURE).by_node) == 2,
-        "three readings of each node",
+        lambda read: (
+            [bool(load.latest_pressure) for load in node_loads(read, BY_PRESSURE).by_node.values()]
+            == [True, True, False]
+        ),
+        "three readings of each node, and of the pressure of two of them",
     )
-    loads = node_loads(snapshot, BY_PRESSURE)
-    assert {name for name, load in loads.by_node.items() if load.is_hot(0.1)} == {GREEN}
+    loads = node_loads(snapshot, BY_PRESSURE).by_node
+    assert {name for name, load in loads.items() if load.is_under_pressure(0.1)} == {GREEN}
 
 
 def test_values_that_are_no_shares_leave_their_node_out(
@@ -183,3 +188,29 @@ def test_pending_vm_is_planned_for_without_prometheus(
     assert all(plan["moves"] for plan in plans)
     assert plans[0]["snapshot"]["missing"] == []
     assert plans[2]["snapshot"]["missing"] == ["MeasuredLoad"]
+
+
+def test_vms_leave_the_node_that_prometheus_shows_to_be_hot(
+    request_cluster: ControlPlane, prometheus: Prometheus, tmp_path: Path
+) -> None:
+    """By requests the three workers are far below what makes a node hot."""
+    spread = {"headroom": {"failureDomain": "None"}, "balance": {"by": "MeasuredLoad"}}
+    document = {
+        "apiVersion": "rebalancer/v1alpha1",
+        "kind": "RebalancerPolicy",
+        "prometheus": {"url": prometheus.url},
+        "measuredLoad": BY_CPU.model_dump(mode="json", by_alias=True),
+        "strategies": {"SpreadHeadroom": {"mode": "Recommend", "settings": spread}},
+    }
+    file = tmp_path / "policy.yaml"
+    file.write_text(json.dumps(document))  # JSON is YAML.
+    arguments = ("plan", "--policy", str(file), "-o", "json")
+    kubeconfig = request_cluster.kubeconfig()
+
+    def planned() -> dict[str, Any]:
+        return rebalancer(*arguments, kubeconfig=kubeconfig).document
+
+    plan = wait_for(planned, lambda plan: bool(plan["moves"]), "a plan by measured load")
+    assert {move["source"] for move in plan["moves"]} == {GREEN}
+    assert {goal["strategy"] for goal in plan["goals"] if goal["moves"]} == {"SpreadHeadroom"}
+    assert plan["moves"][0]["target"] == RED

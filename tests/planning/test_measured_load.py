@@ -61,6 +61,26 @@ def test_node_is_hot_only_when_all_of_the_latest_readings_are_above(
 
 
 @pytest.mark.parametrize(
+    ("shares", "last_seconds_ago", "is_under_pressure"),
+    [
+        ([0.3, 0.2, 0.3], 0, True),
+        ([0.3, 0.1, 0.3], 0, False),
+        ([0.3, 0.3], 0, False),
+        ([0.3, 0.3, 0.3], 121, False),
+        ([], 0, False),
+    ],
+    ids=["always", "with a pause", "too few", "stale", "not measured"],
+)
+def test_pressure_is_judged_by_the_same_readings_and_leaves_no_node_out(
+    shares: list[float], last_seconds_ago: float, *, is_under_pressure: bool
+) -> None:
+    usual = {"n1": readings([0.5, 0.5, 0.5])}
+    pressure = {"n1": readings(shares, last_seconds_ago)}
+    load = judged(MeasuredLoad(NOW, "cpu", usual, pressure)).by_node["n1"]
+    assert load.is_under_pressure(0.1) is is_under_pressure
+
+
+@pytest.mark.parametrize(
     ("measured", "code", "message"),
     [
         ((), "no-readings", "no reading within 600 s"),

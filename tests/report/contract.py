@@ -39,16 +39,7 @@ Verdict = Literal[
 class Goal(Strict):
     strategy: str
     subject: Subject
-    verdict: Literal[
-        "planned",
-        "fits",
-        "met",
-        "waiting",
-        "not-about-room",
-        "not-worth-it",
-        "impossible",
-        "unproven",
-    ]
+    verdict: Verdict
     node: str
     cost: float | None
     bound: float | None

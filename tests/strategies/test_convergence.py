@@ -7,5 +7,5 @@ from benchmarks.convergence import run
 
 @pytest.mark.parametrize("seed", range(12))
 def test_strategies_come_to_rest_and_break_no_rule(seed: int) -> None:
-    history = run(seed)
+    history, _ = run(seed)
     assert not history.broken, history

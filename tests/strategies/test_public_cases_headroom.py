@@ -117,7 +117,7 @@ def test_r37_descheduler_118_without_samples_nothing_is_evened_out() -> None:
     ]
 
 
-def by_load(*busy: float, v_uses: int | None = 8000) -> Plan:
+def by_load(*busy: float, v_uses: int | None = 8000, waiting: float = 0) -> Plan:
     """n1 has had these readings, a minute apart; n2 is idle, n3 is not measured."""
     snapshot = cluster(
         node("n1", memory="32Gi"),
@@ -132,7 +132,8 @@ def by_load(*busy: float, v_uses: int | None = 8000) -> Plan:
         "n2": tuple(Reading(at, 0.1) for at in minutes)[::-1],
     }
     usage = {} if v_uses is None else {key("v"): v_uses, key("w"): 4000}
-    load = MeasuredLoad(NOW, "cpu", readings, usage=usage)
+    pressure = {"n1": tuple(Reading(at, waiting) for at in minutes[::-1])}
+    load = MeasuredLoad(NOW, "cpu", readings, pressure, usage=usage)
     return spread_plan(
         replace(snapshot, measured_load=load), **ONLY_BALANCE, balance={"by": "MeasuredLoad"}
     )
@@ -151,6 +152,15 @@ def test_r37_harvester_10547_a_node_that_is_hot_for_long_is_relieved() -> None:
 )
 def test_r37_descheduler_1656_a_peak_moves_nothing(busy: tuple[float, ...]) -> None:
     assert not by_load(*busy).moves
+
+
+def test_r37_a_node_whose_tasks_wait_is_relieved_though_it_is_not_that_busy() -> None:
+    calm = by_load(*[0.6] * 6)
+    assert not calm.moves
+    plan = by_load(*[0.6] * 6, waiting=0.25)
+    assert [move.target for move in plan.moves] == ["n2"]
+    reasons = {reason.code: reason.message for reason in plan.goals[0].reasons}
+    assert reasons["under-pressure"] == "tasks wait for cpu 25% to 25% of the time"
 
 
 def test_r37_a_vm_that_was_not_measured_stays() -> None:
@@ -276,6 +286,28 @@ def test_a_size_of_which_more_are_asked_for_than_can_be_is_told() -> None:
     assert "0 fit now; headroom.sizes asks for 3" in goal.reasons[0].message
 
 
+@pytest.mark.parametrize(
+    "ended",
+    [{"vmi": {"phase": "Succeeded"}, "phase": "Succeeded"}, {"vmi": {"is_terminating": True}}],
+    ids=["finished", "being-deleted"],
+)
+def test_a_loss_makes_no_room_for_a_vm_that_has_ended(ended: dict[str, Any]) -> None:
+    snapshot = cluster(
+        node("n1", memory="32Gi"),
+        vm("big", on="n1", memory="20Gi"),
+        vm("over", on="n1", memory="60Gi", **ended),
+        *(
+            (node(name, memory="32Gi"), vm(f"small-{name}", on=name, memory="14Gi"))
+            for name in ("n2", "n3")
+        ),
+    )
+    plan = spread_plan(snapshot, **ONLY_HEADROOM)
+    [_, loss] = plan.goals
+    assert loss.subject.name == "n1"
+    assert loss.verdict is Verdict.PLANNED
+    assert len(plan.moves) == 1
+
+
 def test_balance_never_takes_the_headroom_of_a_size() -> None:
     """Evening out would fill the hole that the size needs."""
     things: tuple[Thing, ...] = (
@@ -288,6 +320,28 @@ def test_balance_never_takes_the_headroom_of_a_size() -> None:
     headroom = {"failureDomain": "None", "sizes": sizes}
     assert spread_plan(cluster(*things), **ONLY_BALANCE, balance=balance).moves
     assert not spread_plan(cluster(*things), headroom=headroom, balance=balance).moves
+
+
+def test_balance_goes_on_behind_a_migration_that_would_take_headroom() -> None:
+    """The hotter pool could only move onto the hole that the size needs; the other pool may."""
+    things = [
+        (
+            node(f"{pool}1", memory="100Gi", labels={"pool": pool}),
+            node(f"{pool}2", memory="100Gi", labels={"pool": pool}),
+            pod(f"fixed-{pool}", on=f"{pool}1", memory=f"{fixed}Gi"),
+            vm(f"vm-{pool}", on=f"{pool}1", memory="20Gi", node_selector={"pool": pool}),
+        )
+        for pool, fixed in (("hot", 75), ("warm", 60))
+    ]
+    sizes = [{"name": "large", "memory": "90Gi", "nodeSelector": {"pool": "hot"}}]
+    plan = spread_plan(
+        cluster(*things),
+        headroom={"failureDomain": "None", "sizes": sizes},
+        balance={"resources": ["memory"], "onlyAbove": 0.5},
+    )
+    assert [(move.vmi.name, move.target) for move in plan.moves] == [("vm-warm", "warm2")]
+    free = balanced(cluster(*things))
+    assert [move.vmi.name for move in free.moves] == ["vm-hot", "vm-warm"]
 
 
 def test_nothing_is_judged_while_vms_are_on_their_way() -> None:
