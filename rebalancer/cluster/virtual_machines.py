@@ -2,6 +2,8 @@
 
 from typing import Any, NamedTuple
 
+import msgspec
+
 from rebalancer.cluster import wire
 from rebalancer.cluster.constraints import Constraints
 from rebalancer.cluster.fields import amount, condition, required
@@ -10,6 +12,7 @@ from rebalancer.model.objects import (
     EMPTY,
     Condition,
     LauncherConfiguration,
+    LauncherSpec,
     Migration,
     MigrationConfiguration,
     MigrationPolicy,
@@ -30,10 +33,11 @@ class KubeVirtSettings(NamedTuple):
 
 
 class VMIConverter:
-    """Converts the VMIs of one reading; constraints that many have are converted once."""
+    """Converts the VMIs of one reading; what many have in common is kept once."""
 
     def __init__(self) -> None:
         self._constraints = Constraints()
+        self._launchers: dict[bytes, LauncherSpec] = {}
 
     def convert(self, vmi: wire.VirtualMachineInstance) -> VirtualMachineInstance:
         """Raises: FieldError."""
@@ -42,6 +46,7 @@ class VMIConverter:
         status = vmi.status or wire.VirtualMachineInstanceStatus()
         domain = spec.domain or wire.Domain()
         paused = condition(status.conditions, "Paused")
+        launcher = launcher_spec(metadata, spec, status, self._constraints)
         return VirtualMachineInstance(
             namespace=required(metadata.namespace, "metadata.namespace"),
             name=required(metadata.name, "metadata.name"),
@@ -54,7 +59,8 @@ class VMIConverter:
             architecture=spec.architecture or "",
             has_host_model_cpu=(domain.cpu and domain.cpu.model) in {None, "", "host-model"},
             node_selector=spec.node_selector or EMPTY,
-            launcher=launcher_spec(metadata, spec, status, self._constraints),
+            # As bytes, since a struct with mappings cannot be a key.
+            launcher=self._launchers.setdefault(msgspec.msgpack.encode(launcher), launcher),
             live_migratable=_live_migratable(status),
             pending_changes=_pending_changes(status),
             is_paused=paused is not None and paused.status == "True",

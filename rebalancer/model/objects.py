@@ -175,13 +175,13 @@ class Pod(Struct, frozen=True, gc=False):
         return self.phase in {"Succeeded", "Failed"}
 
 
-class Condition(Struct, frozen=True):
+class Condition(Struct, frozen=True, gc=False):
     status: str
     reason: str = ""
     message: str = ""
 
 
-class MigrationState(Struct, frozen=True):
+class MigrationState(Struct, frozen=True, gc=False):
     """`status.migrationState` of a VMI: its latest migration."""
 
     migration_uid: str = ""
@@ -193,7 +193,7 @@ class MigrationState(Struct, frozen=True):
     progress_timeout_seconds: int | None = None
 
 
-class LauncherSpec(Struct, frozen=True):
+class LauncherSpec(Struct, frozen=True, gc=False):
     """What virt-controller renders a VMI's launcher pods from, apart from its own settings."""
 
     requests: Amounts = {}
@@ -231,7 +231,7 @@ class LauncherSpec(Struct, frozen=True):
     tolerations: tuple[Toleration, ...] = ()
 
 
-class VirtualMachineInstance(Struct, frozen=True):
+class VirtualMachineInstance(Struct, frozen=True, gc=False):
     namespace: str
     name: str
     uid: str
@@ -265,7 +265,7 @@ class VirtualMachineInstance(Struct, frozen=True):
         return ObjectKey(self.namespace, self.name)
 
 
-class Migration(Struct, frozen=True):
+class Migration(Struct, frozen=True, gc=False):
     """A VirtualMachineInstanceMigration, whoever made it."""
 
     namespace: str
@@ -298,7 +298,7 @@ class Migration(Struct, frozen=True):
         return self.phase_times[-1][1] if self.phase_times else self.created_at
 
 
-class PersistentVolumeClaim(Struct, frozen=True):
+class PersistentVolumeClaim(Struct, frozen=True, gc=False):
     namespace: str
     name: str
     volume_name: str = ""
@@ -322,7 +322,7 @@ class CsiVolume(NamedTuple):
     handle: str
 
 
-class PersistentVolume(Struct, frozen=True):
+class PersistentVolume(Struct, frozen=True, gc=False):
     name: str
     node_affinity: tuple[NodeSelectorTerm, ...] | None = None
     zones: tuple[Requirement, ...] = ()

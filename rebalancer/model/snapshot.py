@@ -1,6 +1,5 @@
 """The cluster at one instant, with the indexes that everything else asks."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import cached_property
@@ -159,7 +158,13 @@ V = TypeVar("V")
 
 
 def _grouped(pairs: Iterable[tuple[K, V]]) -> Mapping[K, tuple[V, ...]]:
-    groups: dict[K, list[V]] = defaultdict(list)
+    """Values by key, in their order. Most keys have one value, so only the others get a list."""
+    groups: dict[K, tuple[V, ...]] = {}
+    more: dict[K, list[V]] = {}
     for key, value in pairs:
-        groups[key].append(value)
-    return {key: tuple(values) for key, values in groups.items()}
+        alone = (value,)
+        if groups.setdefault(key, alone) is not alone:
+            more.setdefault(key, []).append(value)
+    for key, values in more.items():
+        groups[key] = (*groups[key], *values)
+    return groups

@@ -1,39 +1,33 @@
 """From a snapshot to the arrays of a fit problem, and back from its solution to moves."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from operator import attrgetter
+from typing import NamedTuple, overload
 
 import numpy as np
-from msgspec.structs import replace
+from msgspec import Struct
 
-from rebalancer.model.keys import ZONE
-from rebalancer.model.objects import (
-    Amounts,
-    PersistentVolume,
-    Pod,
-    PodAffinityTerm,
-    VirtualMachineInstance,
-)
+from rebalancer.model.objects import Amounts, Pod, VirtualMachineInstance
 from rebalancer.model.plan import Cost, Move, Refusal
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning import cost as costs
 from rebalancer.planning.context import PlanningContext
+from rebalancer.planning.mover_kinds import Kind, Kinds
 from rebalancer.planning.ordering import dependencies
+from rebalancer.planning.placement import PlacementClass, placement_classes
 from rebalancer.planning.problem import FitProblem, MoveProblem, Moves
 from rebalancer.policy.model import HoldKind
-from rebalancer.scheduling.claimed_volumes import claimed_volumes
-from rebalancer.scheduling.feasibility import Feasibility, evaluate
-from rebalancer.scheduling.filters.inter_pod_affinity import barring_terms
-from rebalancer.scheduling.filters.volume_binding import claim_problems
-from rebalancer.scheduling.filters.volume_restrictions import claim_conflicts
+from rebalancer.scheduling.feasibility import Feasibility
 from rebalancer.scheduling.migration_policy import migration_configuration
-from rebalancer.scheduling.movability import refusal
-from rebalancer.scheduling.state import BoolArray, ClusterState, IntArray
-from rebalancer.scheduling.target_pod import TargetPods, off_its_launchers, released_requests
+from rebalancer.scheduling.movability import Movability
+from rebalancer.scheduling.state import ClusterState, IntArray
 
 MILLISECONDS = 1000
 """Costs are seconds for people and whole milliseconds for the planner."""
+
+_BY_NAME = attrgetter("namespace", "name")
 
 
 class Mover(NamedTuple):
@@ -42,65 +36,126 @@ class Mover(NamedTuple):
     vmi: VirtualMachineInstance
     source: int
     """Index of its node."""
-    target_pod: Pod
-    released: Amounts
-    """What its node gets back when it leaves."""
-    cost: Cost
-    rules: "PlacementClass"
+    source_pod: Pod
+    kind: Kind
+    rules: PlacementClass
+    movers: "Movers"
+
+    @property
+    def target_pod(self) -> Pod:
+        return self.movers.kinds.targets.of(self.vmi, self.source_pod)
+
+    @property
+    def released(self) -> Amounts:
+        """What its node gets back when it leaves."""
+        return self.kind.released
+
+    @property
+    def cost(self) -> Cost:
+        """Of moving it anywhere."""
+        movers = self.movers
+        return costs.base_cost(
+            self.vmi, self.kind.target_pod, movers.state.snapshot, movers.context.cost
+        )
 
 
-class PlacementClass(NamedTuple):
-    """What movers with equal rules share. Arrays: one entry per node."""
-
-    number: int
-    allowed: BoolArray
-    allowed_wherever_pods_are: BoolArray
-    """As `allowed`, but without the rules that other moves may change."""
-    charges: Mapping[str, costs.FloatArray]
-    """Seconds for going to each node, by term of the cost."""
-
-
-class Movers(NamedTuple):
-    """All VMs that may be moved, and those that may not with the reason."""
+class Movers(Struct, frozen=True, eq=False, dict=True):
+    """All VMs that may be moved, and those that may not with the reason. Axis m: movers."""
 
     state: ClusterState
-    movers: tuple[Mover, ...]
+    context: PlanningContext
+    kinds: Kinds
+    vmis: tuple[VirtualMachineInstance, ...]
+    """(m,) by namespace and name."""
+    source_pod: IntArray
+    """(m,) position of its launcher pod in the snapshot."""
+    kind: IntArray
+    """(m,) index of its kind."""
+    cost: IntArray
+    """(m,) milliseconds, wherever it goes."""
+    mover_class: IntArray
+    """(m,) index of its class."""
     classes: tuple[PlacementClass, ...]
     refused: Mapping[str, tuple[Refusal, ...]]
     """By node name."""
 
+    @property
+    def source(self) -> IntArray:
+        """(m,) index of its node."""
+        return self.state.node_of_pod[self.source_pod]
+
+    @cached_property
+    def movers(self) -> Sequence[Mover]:
+        """One by one; each is made when it is looked at."""
+        return _Lazily(self)
+
+
+class _Lazily(Sequence[Mover]):
+    def __init__(self, movers: Movers) -> None:
+        self._movers = movers
+        self._source = movers.source
+
+    def __len__(self) -> int:
+        return len(self._movers.vmis)
+
+    @overload
+    def __getitem__(self, index: int) -> Mover: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Mover]: ...
+    def __getitem__(self, index: int | slice) -> Mover | Sequence[Mover]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        movers = self._movers
+        return Mover(
+            vmi=movers.vmis[index],
+            source=int(self._source[index]),
+            source_pod=movers.state.snapshot.pods[movers.source_pod[index]],
+            kind=movers.kinds.found[movers.kind[index]],
+            rules=movers.classes[movers.mover_class[index]],
+            movers=movers,
+        )
+
 
 def find_movers(state: ClusterState, context: PlanningContext) -> Movers:
-    """Looks at every VM; VMs with equal rules are evaluated once."""
+    """Looks at every VM; what those that need the same have in common is worked out once."""
     snapshot = state.snapshot
-    targets = TargetPods(snapshot)
-    classes: dict[tuple[object, ...], PlacementClass] = {}
-    movers: list[Mover] = []
+    movability = _movability(snapshot, context)
+    kinds = Kinds(state, context.cost)
+    position = {pod.uid: i for i, pod in enumerate(snapshot.pods) if pod.vmi_uid}
     refused: dict[str, list[Refusal]] = {}
-    for vmi in sorted(snapshot.vmis, key=lambda v: v.key):
-        reason = refusal_of(vmi, snapshot, context)
+    vmis: list[VirtualMachineInstance] = []
+    pods: list[int] = []
+    kinds_of: list[int] = []
+    past: dict[int, Cost] = {}
+    for vmi in sorted(snapshot.vmis, key=_BY_NAME):
+        key = vmi.key
+        reason = context.avoided.get(key) or movability.refusal(vmi)
         if reason is not None:
             refused.setdefault(vmi.node_name or "", []).append(reason)
             continue
         pod = snapshot.launchers_by_vmi[vmi.uid][0]
-        source = state.index[vmi.node_name or ""]
-        target = targets.of(vmi, pod)
-        # A VM never goes to its own node anyway, and rules without its uid can be shared.
-        placed = _without_term(target, off_its_launchers(vmi))
-        zone = state.nodes[source].labels.get(ZONE)
-        # Of target pods, equal node selectors are one object.
-        signature = zone, id(placed.node_selector), _besides_selector(placed, state)
-        if signature not in classes:
-            charges = costs.target_charges(placed, state.nodes[source], state, context.cost)
-            classes[signature] = _placement_class(len(classes), placed, charges, state)
-        cost = costs.base_cost(vmi, target, snapshot, context.cost)
-        released = released_requests(pod, snapshot)
-        movers.append(Mover(vmi, source, target, released, cost, classes[signature]))
+        kinds_of.append(kinds.of(vmi, pod))
+        if key in snapshot.migrations_by_vmi:
+            target = kinds.found[kinds_of[-1]].target_pod
+            past[len(vmis)] = costs.base_cost(vmi, target, snapshot, context.cost)
+        vmis.append(vmi)
+        pods.append(position[pod.uid])
+    source_pod, kind = np.array(pods, np.int64), np.array(kinds_of, np.int64)
+    cost = _milliseconds(kind.cost for kind in kinds.found)[kind]
+    cost[list(past)] = _milliseconds(past.values())
+    rules_of = np.array([kind.rules for kind in kinds.found], np.int64)[kind]
+    mover_class, classes = placement_classes(kinds.rules, rules_of, source_pod, state, context.cost)
     return Movers(
-        state,
-        tuple(movers),
-        tuple(classes.values()),
-        {node: tuple(refusals) for node, refusals in refused.items()},
+        state=state,
+        context=context,
+        kinds=kinds,
+        vmis=tuple(vmis),
+        source_pod=source_pod,
+        kind=kind,
+        cost=cost,
+        mover_class=mover_class,
+        classes=classes,
+        refused={node: tuple(refusals) for node, refusals in refused.items()},
     )
 
 
@@ -108,8 +163,12 @@ def refusal_of(
     vmi: VirtualMachineInstance, snapshot: Snapshot, context: PlanningContext
 ) -> Refusal | None:
     """Why the VM must stay, as the cluster, the policy and this cycle have it."""
-    return context.avoided.get(vmi.key) or refusal(
-        vmi,
+    return context.avoided.get(vmi.key) or _movability(snapshot, context).refusal(vmi)
+
+
+def _movability(snapshot: Snapshot, context: PlanningContext) -> Movability:
+    """As the policy has it."""
+    return Movability(
         snapshot,
         failure_backoff_seconds=context.execution.failure_backoff_seconds,
         cooldown_seconds=context.execution.cooldown_seconds,
@@ -152,51 +211,57 @@ def move_problem(
     as InterPodAffinity, otherwise taken as they are before any move, bar nothing. A bound found
     for it holds for every plan.
     """
-    state = movers.state
-    shape = len(movers.classes), len(state.nodes)
+    state, kinds = movers.state, movers.kinds.found
     allowed = np.array(
         [
             rules.allowed_wherever_pods_are if ignores_placement else rules.allowed
             for rules in movers.classes
         ],
         np.bool_,
-    ).reshape(shape)
-    for rules, home in zip(movers.classes, _homes(movers), strict=True):
-        if home is not None:
-            allowed[rules.number, home] = rules.allowed_wherever_pods_are[home]
+    ).reshape(len(movers.classes), len(state.nodes))
+    for number, home in _homes(movers):
+        allowed[number, home] = movers.classes[number].allowed_wherever_pods_are[home]
     allowed &= ~state.is_draining
-    charge = np.zeros(shape, np.int64)
-    for rules in movers.classes:
-        for seconds in rules.charges.values():
-            charge[rules.number] += np.rint(seconds * MILLISECONDS).astype(np.int64)
     return MoveProblem(
         headroom=np.column_stack([state.headroom(r) for r in resources]),
-        mover_node=np.array([mover.source for mover in movers.movers], np.int64),
-        mover_request=_rows([mover.target_pod.requests for mover in movers.movers], resources),
-        mover_release=_rows([mover.released for mover in movers.movers], resources),
-        mover_cost=np.array([_milliseconds(mover.cost.total) for mover in movers.movers], np.int64),
-        mover_class=np.array([mover.rules.number for mover in movers.movers], np.int64),
+        mover_node=movers.source,
+        mover_request=_rows([kind.target_pod.requests for kind in kinds], resources)[movers.kind],
+        mover_release=_rows([kind.released for kind in kinds], resources)[movers.kind],
+        mover_cost=movers.cost,
+        mover_class=movers.mover_class,
         allowed=allowed,
-        charge=charge,
+        charge=_charges(movers),
         max_moves=context.planning.max_moves_per_goal,
     )
 
 
-def _homes(movers: Movers) -> list[int | None]:
-    """For each class the node that all its movers are on, if it is one.
+def _homes(movers: Movers) -> Iterator[tuple[int, int]]:
+    """Each class whose movers are all on one node, and that node.
 
-    A VM may keep others like itself off its node, such as one that KubeVirt has migrated before.
-    That does not bar it from coming back.
+    A VM may keep others like itself off its node. That does not bar it from coming back.
     """
-    nodes: list[set[int]] = [set() for _ in movers.classes]
-    for mover in movers.movers:
-        nodes[mover.rules.number].add(mover.source)
-    return [next(iter(each)) if len(each) == 1 else None for each in nodes]
+    lowest = np.full(len(movers.classes), len(movers.state.nodes))
+    highest = np.full(len(movers.classes), -1)
+    np.minimum.at(lowest, movers.mover_class, movers.source)
+    np.maximum.at(highest, movers.mover_class, movers.source)
+    for number in np.flatnonzero(lowest == highest).tolist():
+        yield number, int(lowest[number])
+
+
+def _charges(movers: Movers) -> IntArray:
+    """(k, n) milliseconds; classes share few sets of charges."""
+    charges = {id(rules.charges): rules.charges for rules in movers.classes}
+    rows = np.zeros((len(charges), len(movers.state.nodes)), np.int64)
+    for i, terms in enumerate(charges.values()):
+        for seconds in terms.values():
+            rows[i] += np.rint(seconds * MILLISECONDS).astype(np.int64)
+    index = {identity: i for i, identity in enumerate(charges)}
+    return rows[[index[id(rules.charges)] for rules in movers.classes]]
 
 
 def resources_in_play(movers: Movers, pending: Feasibility | None = None) -> list[str]:
     """All that a mover or the pending pod asks for, in the order of the arrays' resource axis."""
-    pods = [mover.target_pod for mover in movers.movers]
+    pods = [kind.target_pod for kind in movers.kinds.found]
     if pending is not None:
         pods.append(pending.pod)
     return sorted({r for pod in pods for r, amount in pod.requests.items() if amount})
@@ -251,53 +316,5 @@ def _rows(amounts: Sequence[Amounts], resources: Sequence[str]) -> IntArray:
     return np.array(rows, np.int64).reshape(len(amounts), len(resources))
 
 
-def _without_term(pod: Pod, term: PodAffinityTerm) -> Pod:
-    return replace(pod, pod_anti_affinity=tuple(t for t in pod.pod_anti_affinity if t != term))
-
-
-def _placement_class(
-    number: int, pod: Pod, charges: Mapping[str, costs.FloatArray], state: ClusterState
-) -> PlacementClass:
-    feasibility = evaluate(pod, state)
-    return PlacementClass(
-        number=number,
-        allowed=feasibility.allowed,
-        allowed_wherever_pods_are=feasibility.allowed_wherever_pods_are,
-        charges=charges,
-    )
-
-
-def placement_signature(pod: Pod, state: ClusterState) -> tuple[object, ...]:
-    """Equal for pods that the rules treat alike on every node."""
-    return tuple(sorted(pod.node_selector.items())), _besides_selector(pod, state)
-
-
-def _besides_selector(pod: Pod, state: ClusterState) -> tuple[object, ...]:
-    """Namespace and labels only count as far as rules look at them; labels hold the VM's own uid,
-    and terms name their namespaces themselves.
-    """
-    looks_at_itself = pod.pod_affinity or pod.topology_spread
-    return (
-        pod.node_affinity,
-        pod.tolerations,
-        pod.pod_affinity,
-        pod.pod_anti_affinity,
-        pod.topology_spread,
-        pod.host_ports,
-        (pod.namespace, *sorted(pod.labels.items())) if looks_at_itself else (),
-        barring_terms(pod, state),
-        claim_problems(pod, state),
-        tuple(_reachability(each, state) for each in claimed_volumes(pod, state.snapshot)),
-        claim_conflicts(pod, state),
-    )
-
-
-def _reachability(volume: PersistentVolume, state: ClusterState) -> tuple[object, ...]:
-    """What the rules look at in a volume; which one it is matters only to a driver's limits."""
-    is_limited = volume.csi is not None and volume.csi.driver in state.volumes.limits
-    driver = volume.csi.driver if volume.csi else ""
-    return volume.node_affinity, volume.zones, volume.csi if is_limited else driver
-
-
-def _milliseconds(seconds: float) -> int:
-    return round(seconds * MILLISECONDS)
+def _milliseconds(each: Iterable[Cost]) -> IntArray:
+    return np.array([round(cost.total * MILLISECONDS) for cost in each], np.int64)

@@ -10,7 +10,8 @@ from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.context import PlanningContext
 from rebalancer.planning.fit import SecondStage
 from rebalancer.planning.isolation import IsolatedSearch
-from rebalancer.planning.movers import Movers, find_movers, placement_signature
+from rebalancer.planning.mover_kinds import placement_signature
+from rebalancer.planning.movers import Movers, find_movers
 from rebalancer.planning.outlook import with_proposal
 from rebalancer.scheduling.state import ClusterState
 

@@ -2,65 +2,131 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from rebalancer.model import keys
-from rebalancer.model.objects import LauncherSpec, Migration, Pod, VirtualMachineInstance
+from rebalancer.model.objects import Migration, Node, Pod, VirtualMachineInstance
 from rebalancer.model.plan import Refusal
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.scheduling.namespace_limits import limit_range_problem, quota_problem
 from rebalancer.scheduling.secondary_networks import network_problem
-from rebalancer.scheduling.target_selectors import lacks_host_model
-
-
-def refusal(
-    vmi: VirtualMachineInstance,
-    snapshot: Snapshot,
-    *,
-    failure_backoff_seconds: int,
-    cooldown_seconds: int,
-    may_move_reluctant: bool,
-    checks_quotas: bool,
-) -> Refusal | None:
-    """Why the VM must stay, or None when it may leave its node.
-
-    `may_move_reluctant`: VMs marked prefer-no-eviction may be moved, for a charge.
-    `checks_quotas`: quotas count while VMs migrate; some distributions lift them for that time.
-    """
-    problem = (
-        _not_running(vmi, snapshot)
-        or _opted_out(vmi, snapshot, may_move_reluctant=may_move_reluctant)
-        or _not_migratable(vmi)
-        or _busy(vmi, snapshot)
-        or _too_soon(vmi, snapshot, failure_backoff_seconds, cooldown_seconds)
-        or _not_let_in(vmi, snapshot, checks_quotas=checks_quotas)
-    )
-    return problem and Refusal(vmi.key, *problem)
-
+from rebalancer.scheduling.target_selectors import has_host_model, needs_host_model
 
 Problem = tuple[str, str] | None
 
 
-def _not_running(vmi: VirtualMachineInstance, snapshot: Snapshot) -> Problem:
+class Movability:
+    """Judges the VMs of one snapshot; what is to be said of a source node is found out once.
+
+    `may_move_reluctant`: VMs marked prefer-no-eviction may be moved, for a charge.
+    `checks_quotas`: quotas count while VMs migrate; some distributions lift them for that time.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        *,
+        failure_backoff_seconds: int,
+        cooldown_seconds: int,
+        may_move_reluctant: bool,
+        checks_quotas: bool,
+    ) -> None:
+        self._snapshot = snapshot
+        self._failure_backoff_seconds = failure_backoff_seconds
+        self._cooldown_seconds = cooldown_seconds
+        self._may_move_reluctant = may_move_reluctant
+        self._checks_quotas = checks_quotas
+        self._sources: dict[str, _Source] = {}
+
+    def refusal(self, vmi: VirtualMachineInstance) -> Refusal | None:
+        """Why the VM must stay, or None when it may leave its node."""
+        launchers = self._snapshot.launchers_by_vmi.get(vmi.uid, ())
+        problem = (
+            _not_running(vmi, launchers)
+            or self._stuck_launcher(vmi, launchers[0])
+            or self._opted_out(vmi, launchers[0])
+            or _not_migratable(vmi)
+            or self._busy(vmi)
+            or _not_let_in(vmi, self._snapshot, checks_quotas=self._checks_quotas)
+        )
+        return problem and Refusal(vmi.key, *problem)
+
+    def _stuck_launcher(self, vmi: VirtualMachineInstance, pod: Pod) -> Problem:
+        source = self._source(pod.node_name)
+        if source is None or vmi.node_name != pod.node_name:
+            return "node-unknown", (
+                f"its launcher pod is on node {pod.node_name or 'none'}, the VMI on"
+                f" {vmi.node_name or 'none'}; both must name one known node"
+            )
+        if pod.is_terminating:
+            return "terminating", f"its launcher pod {pod.name} is being deleted"
+        if source.problem:
+            return source.problem
+        if pod.scheduler_name != "default-scheduler":
+            return "foreign-scheduler", f"it is placed by scheduler {pod.scheduler_name}"
+        if pod.unmodelled:
+            return "unmodelled", f"its placement depends on {', '.join(pod.unmodelled)}"
+        if not source.has_host_model and needs_host_model(vmi, pod):
+            return "no-host-model", (
+                f"node {pod.node_name} has no host-model-cpu.node.kubevirt.io label"
+            )
+        if vmi.launcher and (problem := network_problem(vmi.launcher, self._snapshot)):
+            return "network-gone", problem
+        return None
+
+    def _source(self, node_name: str | None) -> "_Source | None":
+        source = self._sources.get(node_name or "")
+        if source is None and (node := self._snapshot.node_by_name.get(node_name or "")):
+            source = self._sources[node.name] = _Source(_node_problem(node), has_host_model(node))
+        return source
+
+    def _opted_out(self, vmi: VirtualMachineInstance, pod: Pod) -> Problem:
+        annotations = {**pod.annotations, **vmi.annotations} if pod.annotations else vmi.annotations
+        if annotations.get(keys.OPT_OUT, "false") != "false":
+            return "opted-out", f"annotation {keys.OPT_OUT} keeps it where it is"
+        if keys.EVICTION_IN_PROGRESS in annotations:
+            return "eviction-in-progress", f"annotation {keys.EVICTION_IN_PROGRESS}: hands off"
+        if keys.PREFER_NO_EVICTION in annotations and not self._may_move_reluctant:
+            return "prefers-no-eviction", (
+                f"annotation {keys.PREFER_NO_EVICTION} asks not to move it;"
+                " cost.preferNoEvictionSeconds in the policy would allow it for a charge"
+            )
+        settings = self._snapshot.launcher_configuration
+        if (vmi.eviction_strategy or settings.eviction_strategy) == "External":
+            whose = "" if vmi.eviction_strategy else " (the KubeVirt CR's, for VMs that name none)"
+            return "eviction-external", f"evictionStrategy External{whose}: its owner moves it"
+        return None
+
+    def _busy(self, vmi: VirtualMachineInstance) -> Problem:
+        migrations = self._snapshot.migrations_by_vmi.get(vmi.key, ())
+        problem = _under_way(vmi, migrations) or _about_to_change(vmi)
+        if problem or not migrations:
+            return problem
+        now = self._snapshot.taken_at
+        return _backing_off(migrations, now, self._failure_backoff_seconds) or _cooling_down(
+            migrations, now, self._cooldown_seconds
+        )
+
+
+class _Source(NamedTuple):
+    """What is to be said of a node that VMs may leave."""
+
+    problem: Problem
+    has_host_model: bool
+
+
+def _not_running(vmi: VirtualMachineInstance, launchers: Sequence[Pod]) -> Problem:
     if vmi.phase != "Running":
         return "not-running", f"its phase is {vmi.phase}; only running VMs are moved"
     if vmi.is_terminating:
         return "terminating", "it is being deleted"
-    launchers = snapshot.launchers_by_vmi.get(vmi.uid, ())
     if len(launchers) != 1:
         names = ", ".join(pod.name for pod in launchers)
         return "launcher-pods", f"it has {len(launchers)} live launcher pods, not one ({names})"
-    return _launcher_problem(vmi, launchers[0], snapshot)
+    return None
 
 
-def _launcher_problem(vmi: VirtualMachineInstance, pod: Pod, snapshot: Snapshot) -> Problem:
-    source = snapshot.node_by_name.get(pod.node_name or "")
-    if source is None or vmi.node_name != source.name:
-        return "node-unknown", (
-            f"its launcher pod is on node {pod.node_name or 'none'}, the VMI on"
-            f" {vmi.node_name or 'none'}; both must name one known node"
-        )
-    if pod.is_terminating:
-        return "terminating", f"its launcher pod {pod.name} is being deleted"
+def _node_problem(source: Node) -> Problem:
     if not source.is_ready:
         return "node-not-ready", f"node {source.name} is not ready"
     if source.labels.get(keys.SCHEDULABLE) != "true":
@@ -68,35 +134,6 @@ def _launcher_problem(vmi: VirtualMachineInstance, pod: Pod, snapshot: Snapshot)
             f"node {source.name} is not labelled {keys.SCHEDULABLE}=true, so its virt-handler"
             " may not answer"
         )
-    if pod.scheduler_name != "default-scheduler":
-        return "foreign-scheduler", f"it is placed by scheduler {pod.scheduler_name}"
-    if pod.unmodelled:
-        return "unmodelled", f"its placement depends on {', '.join(pod.unmodelled)}"
-    if lacks_host_model(vmi, pod, source):
-        return "no-host-model", f"node {source.name} has no host-model-cpu.node.kubevirt.io label"
-    if problem := network_problem(vmi.launcher or LauncherSpec(), snapshot):
-        return "network-gone", problem
-    return None
-
-
-def _opted_out(
-    vmi: VirtualMachineInstance, snapshot: Snapshot, *, may_move_reluctant: bool
-) -> Problem:
-    pod = snapshot.pod_of_vmi(vmi)
-    annotations = {**(pod.annotations if pod else {}), **vmi.annotations}
-    if annotations.get(keys.OPT_OUT, "false") != "false":
-        return "opted-out", f"annotation {keys.OPT_OUT} keeps it where it is"
-    if keys.EVICTION_IN_PROGRESS in annotations:
-        return "eviction-in-progress", f"annotation {keys.EVICTION_IN_PROGRESS}: hands off"
-    if keys.PREFER_NO_EVICTION in annotations and not may_move_reluctant:
-        return "prefers-no-eviction", (
-            f"annotation {keys.PREFER_NO_EVICTION} asks not to move it;"
-            " cost.preferNoEvictionSeconds in the policy would allow it for a charge"
-        )
-    strategy = vmi.eviction_strategy or snapshot.launcher_configuration.eviction_strategy
-    if strategy == "External":
-        whose = "" if vmi.eviction_strategy else " (the KubeVirt CR's, for VMs that name none)"
-        return "eviction-external", f"evictionStrategy External{whose}: its owner moves it"
     return None
 
 
@@ -115,13 +152,16 @@ def _not_migratable(vmi: VirtualMachineInstance) -> Problem:
     return None
 
 
-def _busy(vmi: VirtualMachineInstance, snapshot: Snapshot) -> Problem:
+def _under_way(vmi: VirtualMachineInstance, migrations: Sequence[Migration]) -> Problem:
     if vmi.evacuation_node_name:
         return "evacuating", f"KubeVirt is evacuating it from node {vmi.evacuation_node_name}"
-    migrations = snapshot.migrations_by_vmi.get(vmi.key, ())
     for migration in migrations:
         if not migration.is_finished:
             return "migration-in-flight", f"migration {migration.name} is under way"
+    return None
+
+
+def _about_to_change(vmi: VirtualMachineInstance) -> Problem:
     if vmi.pending_changes:
         return "pending-change", (
             f"condition {', '.join(vmi.pending_changes)}: KubeVirt is about to migrate it by itself"
@@ -140,21 +180,6 @@ def _busy(vmi: VirtualMachineInstance, snapshot: Snapshot) -> Problem:
             " longer exists; left alone until somebody has looked what became of it"
         )
     return None
-
-
-def _too_soon(
-    vmi: VirtualMachineInstance,
-    snapshot: Snapshot,
-    failure_backoff_seconds: int,
-    cooldown_seconds: int,
-) -> Problem:
-    migrations = snapshot.migrations_by_vmi.get(vmi.key)
-    if not migrations:
-        return None
-    now = snapshot.taken_at
-    return _backing_off(migrations, now, failure_backoff_seconds) or _cooling_down(
-        migrations, now, cooldown_seconds
-    )
 
 
 def _backing_off(

@@ -1,11 +1,12 @@
-"""The pods that hold room on nodes, as columns, so that 100,000 of them are selected at once."""
+"""The pods of a snapshot as columns, so that of 100,000 those are found at once that are meant."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rebalancer.model.keys import CREATED_BY, HOSTNAME
 from rebalancer.model.objects import LabelSelector, Pod, PodAffinityTerm, Requirement
 from rebalancer.scheduling.matching import meets
 
@@ -14,81 +15,107 @@ IntArray = NDArray[np.int64]
 
 NamespaceTest = Callable[[str], bool]
 
+_NONE = -1
+
 
 class Column:
-    """A text per pod, or none, as codes; -1 stands for none."""
+    """A text for each of many things, or none, as codes; -1 stands for none."""
 
     def __init__(self, values: Sequence[str | None]) -> None:
-        codes: dict[str | None, int] = {None: -1}
-        self.codes = np.fromiter(
-            (codes.setdefault(value, len(codes) - 1) for value in values), np.int64, len(values)
-        )
-        del codes[None]
-        self.code_of: dict[str | None, int] = codes
+        texts = dict.fromkeys(values)
+        texts.pop(None, None)
+        self.code_of: dict[str | None, int] = {text: code for code, text in enumerate(texts)}
+        code_of = {**self.code_of, None: _NONE}
+        self.codes: IntArray = np.array([*map(code_of.__getitem__, values)], np.int64)
 
-    def meets(self, requirement: Requirement) -> BoolArray:
-        """Where the text meets a requirement of a label selector."""
+    def having(self, values: Iterable[str]) -> IntArray:
+        """Positions of those that have one of these texts, in order."""
+        order, starts = self._by_code
+        codes = {self.code_of[value] for value in values if value in self.code_of}
+        found = [order[starts[code] : starts[code + 1]] for code in codes]
+        return np.sort(np.concatenate(found)) if found else np.empty(0, np.int64)
+
+    @cached_property
+    def _by_code(self) -> tuple[IntArray, IntArray]:
+        """Positions by code, and where each code's begin; those without text are left out."""
+        order = np.argsort(self.codes, kind="stable")
+        starts = np.searchsorted(self.codes[order], np.arange(len(self.code_of) + 1))
+        return order, starts
+
+    def meeting(self, requirement: Requirement, positions: IntArray) -> IntArray:
+        """Those of the positions where the text meets a requirement of a label selector."""
         match requirement.operator:
             case "In" | "NotIn":
                 wanted = [self.code_of[v] for v in requirement.values if v in self.code_of]
-                is_in = self.codes == wanted[0] if len(wanted) == 1 else np.isin(self.codes, wanted)
-                return is_in if requirement.operator == "In" else ~is_in
+                is_in = np.isin(self.codes[positions], wanted)
+                return positions[is_in if requirement.operator == "In" else ~is_in]
             case _:
-                return self.where(lambda value: meets(requirement, value))
+                return self.where(lambda value: meets(requirement, value), positions)
 
-    def where(self, test: Callable[[str | None], bool]) -> BoolArray:
-        """Where the text passes, each different one being asked once."""
-        verdicts = [test(value) for value in (*self.code_of, None)]
-        return np.array(verdicts, np.bool_)[self.codes]
+    def where(self, test: Callable[[str | None], bool], positions: IntArray) -> IntArray:
+        """Those of the positions where the text passes, each different one being asked once."""
+        codes = self.codes[positions].tolist()
+        verdicts = {code: test(self._texts[code]) for code in set(codes)}
+        return positions[np.array([verdicts[code] for code in codes], np.bool_)]
+
+    @cached_property
+    def _texts(self) -> list[str | None]:
+        """By code."""
+        return [*self.code_of, None]
 
 
 class PlacedPods:
-    """Columns over pods, in the order of `pods`.
+    """Columns over the pods of a snapshot; pods are told by their position there.
 
     Args:
-        placements: each pod with the index of its node.
+        node: for each the index of the node where it holds room, or -1.
     """
 
-    def __init__(self, placements: Sequence[tuple[Pod, int]]) -> None:
-        self.pods = tuple(pod for pod, _ in placements)
-        self.node: IntArray = np.fromiter(
-            (node for _, node in placements), np.int64, len(self.pods)
-        )
+    def __init__(self, pods: Sequence[Pod], node: IntArray) -> None:
+        self.pods = pods
+        self.node = node
         self._columns: dict[str, Column] = {}
 
     @cached_property
     def is_bound(self) -> BoolArray:
         """Which are there; the others are only expected."""
-        return self._flags(lambda pod: pod.node_name is not None)
+        return np.array([pod.node_name is not None for pod in self.pods], np.bool_)
 
     @cached_property
     def is_terminating(self) -> BoolArray:
-        return self._flags(lambda pod: pod.is_terminating)
+        return np.array([pod.is_terminating for pod in self.pods], np.bool_)
 
     @cached_property
     def _namespaces(self) -> Column:
         return Column([pod.namespace for pod in self.pods])
 
-    def selected(self, selector: LabelSelector | None) -> BoolArray:
-        """Which pods have labels that the selector selects; without one, none."""
+    def selected(
+        self, selector: LabelSelector | None, is_meant: NamespaceTest | None = None
+    ) -> IntArray:
+        """Positions of the pods that hold room, in namespaces that are meant, without a test in
+        any, with labels that the selector selects; without one, none.
+        """
         if selector is None:
-            return np.zeros(len(self.pods), np.bool_)
-        mask = np.ones(len(self.pods), np.bool_)
-        for requirement in selector.requirements:
-            mask &= self._labels(requirement.key).meets(requirement)
-        return mask
-
-    def in_namespaces(self, is_meant: NamespaceTest) -> BoolArray:
-        return self._namespaces.where(lambda name: name is not None and is_meant(name))
+            return np.empty(0, np.int64)
+        requirements = sorted(selector.requirements, key=lambda each: each.operator != "In")
+        if requirements and requirements[0].operator == "In":
+            # Most selectors mean few pods, which are found by their label.
+            first = requirements.pop(0)
+            positions = self._labels(first.key).having(first.values)
+        else:
+            positions = np.arange(len(self.pods))
+        positions = positions[self.node[positions] >= 0]
+        for requirement in requirements:
+            positions = self._labels(requirement.key).meeting(requirement, positions)
+        if is_meant is None:
+            return positions
+        return self._namespaces.where(lambda name: name is not None and is_meant(name), positions)
 
     def _labels(self, key: str) -> Column:
         column = self._columns.get(key)
         if column is None:
             column = self._columns[key] = Column([pod.labels.get(key) for pod in self.pods])
         return column
-
-    def _flags(self, test: Callable[[Pod], bool]) -> BoolArray:
-        return np.fromiter(map(test, self.pods), np.bool_, len(self.pods))
 
 
 class PlacedTerms:
@@ -97,12 +124,12 @@ class PlacedTerms:
     Most terms ask for one value of one label, so a pod's own labels lead to the terms about it.
     """
 
-    def __init__(self, placements: Sequence[tuple[Pod, int]]) -> None:
+    def __init__(self, pods: Sequence[Pod], node: IntArray) -> None:
         holders: dict[PodAffinityTerm, list[int]] = {}
         # Equal terms are mostly one object, and comparing those costs next to nothing.
         by_identity: dict[int, list[list[int]]] = {}
-        for position, (pod, _) in enumerate(placements):
-            if not pod.pod_anti_affinity:
+        for position, pod in enumerate(pods):
+            if not pod.pod_anti_affinity or node[position] < 0:
                 continue
             lists = by_identity.get(id(pod.pod_anti_affinity))
             if lists is None:
@@ -111,7 +138,7 @@ class PlacedTerms:
             for positions in lists:
                 positions.append(position)
         self.holders = holders
-        """Term to the positions, among the placed pods, of those that have it."""
+        """Term to the positions of the pods that have it."""
         self._by_label: dict[tuple[str, str], list[PodAffinityTerm]] = {}
         self._others: list[PodAffinityTerm] = []
         for term in holders:
@@ -125,6 +152,19 @@ class PlacedTerms:
         """Terms that may mean the pod; all others do not."""
         found = [term for pair in pod.labels.items() for term in self._by_label.get(pair, ())]
         return list(dict.fromkeys([*found, *self._others]))
+
+
+def is_off_its_launchers(term: PodAffinityTerm, pod: Pod) -> bool:
+    """Whether it keeps a launcher pod, the target of a migration, off its VM's other launchers."""
+    if term.topology_key != HOSTNAME or term.selector is None:
+        return False
+    requirements = term.selector.requirements
+    return (
+        len(requirements) == 1
+        and requirements[0].key == CREATED_BY
+        and requirements[0].operator == "In"
+        and requirements[0].values == (pod.vmi_uid,)
+    )
 
 
 def _label_pairs(term: PodAffinityTerm) -> list[tuple[str, str]] | None:

@@ -1,6 +1,6 @@
 """A snapshot laid out for filters: nodes as arrays, room and labels looked up once."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -35,7 +35,7 @@ class ClusterState:
         """Each node's value of a label, None where it has none."""
         values = self._label_values.get(key)
         if values is None:
-            values = tuple(node.labels.get(key) for node in self.nodes)
+            values = tuple([node.labels.get(key) for node in self.nodes])
             self._label_values[key] = values
         return values
 
@@ -43,7 +43,7 @@ class ClusterState:
         """Which nodes have that label with that value."""
         mask = self._label_masks.get((key, value))
         if mask is None:
-            mask = self.mask(v == value for v in self.label_values(key))
+            mask = np.array([v == value for v in self.label_values(key)], np.bool_)
             self._label_masks[key, value] = mask
         return mask
 
@@ -90,31 +90,36 @@ class ClusterState:
         return {taints: np.array(indexes, np.int64) for taints, indexes in groups.items()}
 
     @cached_property
-    def placements(self) -> tuple[tuple[Pod, int], ...]:
-        """Every pod that holds room on a node, and the node's index.
+    def node_of_pod(self) -> IntArray:
+        """For each pod of the snapshot the index of the node where it holds room, or -1.
 
-        Besides bound pods, terminating ones included, those that are about to be bound to a known
-        node: pods that the scheduler has nominated, and target pods of migrations that are pinned
-        by host name. A pod bound to a node that does not exist holds nothing.
+        Besides bound pods, terminating ones included, those hold room that are about to be bound to
+        a known node: pods that the scheduler has nominated, and target pods of migrations that are
+        pinned by host name. A pod bound to a node that does not exist holds nothing.
         """
-        host_index = {
-            value: i for i, value in enumerate(self.label_values(HOSTNAME)) if value is not None
-        }
-        placed = []
-        for pod in self.snapshot.pods:
-            if pod.is_finished:
-                continue
-            if pod.node_name:
-                index = self.index.get(pod.node_name)
-            elif pod.nominated_node_name:
-                index = self.index.get(pod.nominated_node_name)
-            elif pod.migration_uid:
-                index = host_index.get(pod.node_selector.get(HOSTNAME, ""))
-            else:
-                index = None
-            if index is not None:
-                placed.append((pod, index))
-        return tuple(placed)
+        return np.array([self._node_of(pod) for pod in self.snapshot.pods], np.int64)
+
+    def _node_of(self, pod: Pod) -> int:
+        if pod.is_finished:
+            return -1
+        if pod.node_name:
+            return self.index.get(pod.node_name, -1)
+        if pod.nominated_node_name:
+            return self.index.get(pod.nominated_node_name, -1)
+        if pod.migration_uid:
+            return self._index_by_hostname.get(pod.node_selector.get(HOSTNAME, ""), -1)
+        return -1
+
+    @cached_property
+    def _index_by_hostname(self) -> Mapping[str, int]:
+        values = enumerate(self.label_values(HOSTNAME))
+        return {value: i for i, value in values if value is not None}
+
+    @cached_property
+    def placements(self) -> tuple[tuple[Pod, int], ...]:
+        """Every pod that holds room on a node, and the node's index."""
+        pairs = zip(self.snapshot.pods, self.node_of_pod.tolist(), strict=True)
+        return tuple((pod, node) for pod, node in pairs if node >= 0)
 
     def allocatable(self, resource: str) -> IntArray:
         """Axis: node; a node that does not offer the resource has 0 of it."""
@@ -129,10 +134,11 @@ class ClusterState:
         """Sum of the requests of all pods that hold room there. Axis: node."""
         column = self._requested.get(resource)
         if column is None:
-            shapes, shape_of_pod, node_of_pod = self._placed_requests
-            amounts = np.fromiter((s.get(resource, 0) for s in shapes), np.int64, len(shapes))
+            shapes, shape_of_pod = self._requests_of_pods
+            amounts = np.array([shape.get(resource, 0) for shape in shapes], np.int64)
+            is_placed = self.node_of_pod >= 0
             column = np.zeros(len(self.nodes), np.int64)
-            np.add.at(column, node_of_pod, amounts[shape_of_pod])
+            np.add.at(column, self.node_of_pod[is_placed], amounts[shape_of_pod[is_placed]])
             self._requested[resource] = column
         return column
 
@@ -141,34 +147,26 @@ class ClusterState:
         return self.allocatable(resource) - self.requested(resource)
 
     @cached_property
-    def _placed_requests(self) -> tuple[list[Amounts], IntArray, IntArray]:
-        """Distinct requests, and for each placed pod the index of its requests and of its node.
+    def _requests_of_pods(self) -> tuple[Sequence[Amounts], IntArray]:
+        """Distinct requests, and for each pod of the snapshot the index of its own.
 
         Equal requests are one object where the reader interned them, so identity is enough to
         group 100,000 pods into a handful of shapes.
         """
-        shapes: list[Amounts] = []
-        index_of: dict[int, int] = {}
-        shape_of_pod = np.empty(len(self.placements), np.int64)
-        node_of_pod = np.empty(len(self.placements), np.int64)
-        for i, (pod, node) in enumerate(self.placements):
-            index = index_of.get(id(pod.requests))
-            if index is None:
-                index = index_of[id(pod.requests)] = len(shapes)
-                shapes.append(pod.requests)
-            shape_of_pod[i] = index
-            node_of_pod[i] = node
-        return shapes, shape_of_pod, node_of_pod
+        pods = self.snapshot.pods
+        identities = np.array([id(pod.requests) for pod in pods], np.int64)
+        _, first, shape_of_pod = np.unique(identities, return_index=True, return_inverse=True)
+        return [pods[position].requests for position in first.tolist()], shape_of_pod
 
     @cached_property
     def placed(self) -> PlacedPods:
-        """The placements as columns."""
-        return PlacedPods(self.placements)
+        """The pods that hold room as columns."""
+        return PlacedPods(self.snapshot.pods, self.node_of_pod)
 
     @cached_property
     def placed_terms(self) -> PlacedTerms:
         """Required anti-affinity of the pods that are there; it bars pods to come."""
-        return PlacedTerms(self.placements)
+        return PlacedTerms(self.snapshot.pods, self.node_of_pod)
 
     @cached_property
     def placed_host_ports(self) -> tuple[tuple[HostPort, Pod, int], ...]:

@@ -52,7 +52,7 @@ class TargetPods:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._selectors = TargetSelectors(snapshot)
+        self.selectors = TargetSelectors(snapshot)
 
     def of(self, vmi: VirtualMachineInstance, source_pod: Pod) -> Pod:
         """The pod that will ask for a place when the VMI is migrated off the source pod's node.
@@ -73,7 +73,7 @@ class TargetPods:
             node_name=None,
             phase="Pending",
             requests=arriving_requests(vmi, source_pod, self._snapshot),
-            node_selector=self._selectors.of(vmi, source_pod),
+            node_selector=self.selectors.of(vmi, source_pod),
             node_affinity=node_affinity,
             tolerations=tolerations,
             pod_affinity=_union(source_pod.pod_affinity, spec.pod_affinity),

@@ -5,6 +5,7 @@ Source: kubevirt/kubevirt v1.8.4 pkg/virt-controller/watch/migration/migration.g
 """
 
 from collections.abc import Mapping
+from functools import cache
 from typing import NamedTuple
 
 from rebalancer.model.keys import ARCHITECTURE, CPU_FEATURE, HOSTNAME
@@ -23,6 +24,7 @@ _MIGRATION_MODEL = "cpu-model-migration.node.kubevirt.io/"
 _VENDOR = "cpu-vendor.node.kubevirt.io/"
 _MACHINE_TYPE = "machine-type.node.kubevirt.io/"
 
+Keys = tuple[str, ...]
 Labels = tuple[tuple[str, str], ...]
 
 
@@ -44,13 +46,15 @@ class TargetSelectors:
         self._nodes = snapshot.node_by_name
         self._settings = snapshot.launcher_configuration
         self._labels_of_node: dict[str, SourceLabels] = {}
-        self._labels: dict[SourceLabels, SourceLabels] = {}
+        self._labels: dict[tuple[Keys, tuple[str, ...]], SourceLabels] = {}
+        # Nodes have some hundred labels each, but few sets of keys.
+        self._relevant = cache(_relevant)
         self._by_shape: dict[tuple[object, ...], Mapping[str, str]] = {}
         self._by_content: dict[frozenset[tuple[str, str]], Mapping[str, str]] = {}
 
     def of(self, vmi: VirtualMachineInstance, source_pod: Pod) -> Mapping[str, str]:
         """Of the VMI's target pod. The source pod must be the snapshot's."""
-        source = self._source_labels(source_pod.node_name or "")
+        source = self.source_labels(source_pod.node_name or "")
         spec = vmi.launcher or LauncherSpec()
         # Equal selectors of source pods are mostly one object, which the snapshot keeps alive.
         shape = (
@@ -66,33 +70,48 @@ class TargetSelectors:
             self._by_shape[shape] = selector
         return selector
 
-    def _source_labels(self, node_name: str) -> SourceLabels:
-        labels = self._labels_of_node.get(node_name)
-        if labels is None:
-            labels = _labels(self._nodes[node_name])
-            labels = self._labels_of_node[node_name] = self._labels.setdefault(labels, labels)
-        return labels
+    def source_labels(self, node_name: str) -> SourceLabels:
+        """What the node puts into selectors; one object for nodes that are labelled alike."""
+        found = self._labels_of_node.get(node_name)
+        if found is None:
+            labels = self._nodes[node_name].labels
+            relevant = self._relevant(tuple(labels))
+            key = relevant, tuple([labels[each] for each in relevant])
+            if key not in self._labels:
+                self._labels[key] = _source_labels({each: labels[each] for each in relevant})
+            found = self._labels_of_node[node_name] = self._labels[key]
+        return found
 
 
 def lacks_host_model(vmi: VirtualMachineInstance, source_pod: Pod, source: Node) -> bool:
     """Whether KubeVirt could not make the target pod: no host model known of the source node."""
-    return (
-        vmi.has_host_model_cpu
-        and not _migrated_before(source_pod)
-        and not any(key.startswith(_HOST_MODEL) for key in source.labels)
-    )
+    return needs_host_model(vmi, source_pod) and not has_host_model(source)
 
 
-def _labels(source: Node) -> SourceLabels:
+def needs_host_model(vmi: VirtualMachineInstance, source_pod: Pod) -> bool:
+    """Whether the target pod is to select by the host model of the node that the VM leaves."""
+    return vmi.has_host_model_cpu and not _migrated_before(source_pod)
+
+
+def has_host_model(source: Node) -> bool:
+    return any(key.startswith(_HOST_MODEL) for key in source.labels)
+
+
+def _relevant(keys: Keys) -> Keys:
+    prefixes = _HOST_MODEL, _HOST_MODEL_FEATURE, _VENDOR, ARCHITECTURE
+    return tuple(key for key in keys if key.startswith(prefixes))
+
+
+def _source_labels(labels: Mapping[str, str]) -> SourceLabels:
     host_model, vendor = [], []
-    for key, value in source.labels.items():
+    for key, value in labels.items():
         if key.startswith(_HOST_MODEL):
             host_model.append((_MIGRATION_MODEL + key.removeprefix(_HOST_MODEL), value))
         elif key.startswith(_HOST_MODEL_FEATURE):
             host_model.append((CPU_FEATURE + key.removeprefix(_HOST_MODEL_FEATURE), value))
         elif key.startswith(_VENDOR):
             vendor.append((key, "true"))
-    return SourceLabels(source.labels.get(ARCHITECTURE, ""), tuple(host_model), tuple(vendor))
+    return SourceLabels(labels.get(ARCHITECTURE, ""), tuple(host_model), tuple(vendor))
 
 
 def _rendered(
@@ -118,7 +137,7 @@ def _rendered(
         selector[_MACHINE_TYPE + spec.machine_type] = "true"
     if settings.checks_hyperv:
         selector.update(dict.fromkeys(spec.hyperv_labels, "true"))
-    if vmi.has_host_model_cpu and not _migrated_before(source_pod):
+    if needs_host_model(vmi, source_pod):
         selector.update(source.host_model)
     if not any(key.startswith(_VENDOR) for key in selector):
         selector.update(source.vendor)

@@ -15,7 +15,7 @@ from rebalancer.model.objects import (
 )
 from rebalancer.model.plan import Refusal
 from rebalancer.model.snapshot import Snapshot
-from rebalancer.scheduling.movability import refusal
+from rebalancer.scheduling.movability import Movability
 from tests.builders import NOW, cluster, key, migrating, migration, node, pod, vm
 
 
@@ -32,7 +32,8 @@ def judge(snapshot: Snapshot, name: str = "a", **options: Any) -> Refusal | None
         "may_move_reluctant": False,
         "checks_quotas": True,
     }
-    return refusal(snapshot.vmi_by_key[key(name)], snapshot, **{**defaults, **options})
+    movability = Movability(snapshot, **{**defaults, **options})
+    return movability.refusal(snapshot.vmi_by_key[key(name)])
 
 
 def with_vmi(**fields: Any) -> Snapshot:

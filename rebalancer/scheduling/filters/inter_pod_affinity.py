@@ -11,11 +11,16 @@ Other releases do as documented. Here anti-affinity keeps off, and affinity draw
 readings agree.
 """
 
+from collections.abc import Iterable, Sequence
+from functools import partial, reduce
+from typing import NamedTuple
+
 import numpy as np
 
 from rebalancer.model.objects import Pod, PodAffinityTerm
 from rebalancer.scheduling.filters.base import Filter
 from rebalancer.scheduling.matching import selects
+from rebalancer.scheduling.placed_pods import is_off_its_launchers
 from rebalancer.scheduling.state import BoolArray, ClusterState, IntArray
 
 
@@ -25,21 +30,53 @@ def barring_terms(pod: Pod, state: ClusterState) -> tuple[PodAffinityTerm, ...]:
     return tuple(term for term in candidates if _means(term, pod, state, in_doubt=True))
 
 
+class BarringGroups(NamedTuple):
+    """Launcher pods of running VMs by what bars the target pods of their migrations."""
+
+    group: IntArray
+    """For each placed pod the index of its terms."""
+    terms: Sequence[tuple[PodAffinityTerm, ...]]
+    """Anti-affinity of other VMs' pods and the like. That which a launcher pod has against its VM's
+    other launchers is left out: it only bars its own node, and each VM would be a group."""
+
+
+def barring_groups(state: ClusterState) -> BarringGroups:
+    """Groups the placed pods by the `barring_terms` of pods like them."""
+    placed = state.placed
+    group = np.zeros(len(placed.pods), np.int64)
+    index_of: dict[tuple[PodAffinityTerm, ...], int] = {(): 0}
+    terms: list[tuple[PodAffinityTerm, ...]] = [()]
+    for term, holders in state.placed_terms.holders.items():
+        if is_off_its_launchers(term, placed.pods[holders[0]]):
+            continue
+        barred = placed.selected(term.selector, partial(_includes, term, state, in_doubt=True))
+        before, which = np.unique(group[barred], return_inverse=True)
+        after = []
+        for index in before.tolist():
+            more = (*terms[index], term)
+            after.append(index_of.setdefault(more, len(terms)))
+            if after[-1] == len(terms):
+                terms.append(more)
+        group[barred] = np.array(after, np.int64)[which]
+    return BarringGroups(group, terms)
+
+
 def _allowed(pod: Pod, state: ClusterState) -> BoolArray:
-    return (
-        others_allow(pod, state)
-        & meets_own_anti_affinity(pod, state)
-        & meets_own_affinity(pod, state)
-    )
+    return clear_of(barring_terms(pod, state), state) & own_terms_allow(pod, state)
 
 
-def others_allow(pod: Pod, state: ClusterState) -> BoolArray:
-    """Which nodes share no domain with a pod whose anti-affinity means this one."""
+def clear_of(terms: Iterable[PodAffinityTerm], state: ClusterState) -> BoolArray:
+    """Which nodes share no domain with a pod that has one of these terms."""
     barred = np.zeros(len(state.nodes), np.bool_)
-    for term in barring_terms(pod, state):
+    for term in terms:
         nodes = state.placed.node[state.placed_terms.holders[term]]
         barred |= state.sharing_domain(term.topology_key, nodes)
     return ~barred
+
+
+def own_terms_allow(pod: Pod, state: ClusterState) -> BoolArray:
+    """Which nodes meet the pod's own affinity and anti-affinity."""
+    return meets_own_anti_affinity(pod, state) & meets_own_affinity(pod, state)
 
 
 def meets_own_anti_affinity(pod: Pod, state: ClusterState) -> BoolArray:
@@ -71,31 +108,29 @@ def meets_own_affinity(pod: Pod, state: ClusterState) -> BoolArray:
 
 def _nodes_with_all_meant(pod: Pod, state: ClusterState, *, in_doubt: bool) -> IntArray:
     """Nodes of the pods that are there and that all terms of the pod's affinity mean."""
-    there = state.placed.is_bound
-    for term in pod.pod_affinity:
-        there = there & meant_pods(term, state, in_doubt=in_doubt)
-    return state.placed.node[there]
+    meant = [meant_pods(term, state, in_doubt=in_doubt) for term in pod.pod_affinity]
+    by_all = reduce(partial(np.intersect1d, assume_unique=True), meant)
+    return state.placed.node[by_all[state.placed.is_bound[by_all]]]
 
 
 def _means(term: PodAffinityTerm, pod: Pod, state: ClusterState, *, in_doubt: bool) -> bool:
     """`in_doubt` answers for a namespace whose labels the snapshot does not have."""
     if term.selector is None or not selects(term.selector, pod.labels):
         return False
-    return _includes(term, pod.namespace, state, in_doubt=in_doubt)
+    return _includes(term, state, pod.namespace, in_doubt=in_doubt)
 
 
-def meant_pods(term: PodAffinityTerm, state: ClusterState, *, in_doubt: bool) -> BoolArray:
-    """Which placed pods a term of a pod to come means. Axis: placed pod."""
+def meant_pods(term: PodAffinityTerm, state: ClusterState, *, in_doubt: bool) -> IntArray:
+    """Positions of the placed pods that a term of a pod to come means."""
     selector = term.namespace_selector
     if in_doubt and selector is not None and selects(selector, {}):
         return state.placed.selected(term.selector)
-    return state.placed.selected(term.selector) & state.placed.in_namespaces(
-        lambda name: _includes(term, name, state, in_doubt=in_doubt)
-    )
+    is_meant = partial(_includes, term, state, in_doubt=in_doubt)
+    return state.placed.selected(term.selector, is_meant)
 
 
 def _includes(
-    term: PodAffinityTerm, namespace: str, state: ClusterState, *, in_doubt: bool
+    term: PodAffinityTerm, state: ClusterState, namespace: str, *, in_doubt: bool
 ) -> bool:
     if namespace in term.namespaces:
         return True

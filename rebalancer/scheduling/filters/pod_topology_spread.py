@@ -43,15 +43,15 @@ def _skew(
     """
     domains = state.domains(constraint.topology_key)
     placed = state.placed
-    matching = placed.selected(constraint.selector) & ~placed.is_terminating
-    matching &= placed.in_namespaces(lambda name: name == pod.namespace)
-    matching &= counted[placed.node]
-    is_there = matching & placed.is_bound
+    matching = placed.selected(constraint.selector, lambda name: name == pod.namespace)
+    matching = matching[~placed.is_terminating[matching] & counted[placed.node[matching]]]
+    is_there = placed.is_bound[matching]
     if constraint.selector is not None and not constraint.selector.requirements:
         # One that selects everything counts nobody who is there, and the pod itself.
-        matching, is_there = matching & ~is_there, np.zeros_like(is_there)
+        matching = matching[~is_there]
+        is_there = np.zeros(len(matching), np.bool_)
     size = len(state.nodes)
-    there = np.bincount(domains[placed.node[is_there]], minlength=size)
+    there = np.bincount(domains[placed.node[matching[is_there]]], minlength=size)
     expected = np.bincount(domains[placed.node[matching]], minlength=size)
     known_domains = np.unique(domains[counted])
     has_enough = len(known_domains) >= max(constraint.min_domains, 1)
