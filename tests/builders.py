@@ -36,7 +36,7 @@ from rebalancer.model.objects import (
 )
 from rebalancer.model.quantity import parse_amount
 from rebalancer.model.snapshot import Snapshot
-from rebalancer.scheduling.target_pod import off_its_launchers
+from rebalancer.scheduling.own_launchers import off_its_launchers
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 CPU_MODEL = "Skylake-Server"

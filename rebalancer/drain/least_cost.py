@@ -4,9 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from rebalancer.planning.movers import MILLISECONDS, Mover
 from rebalancer.planning.view import View
-from rebalancer.scheduling.state import BoolArray
 
 
 def least_costs(cluster: View) -> Counter[str]:
@@ -14,23 +12,20 @@ def least_costs(cluster: View) -> Counter[str]:
 
     Each VM must make at least one move, and may make it wherever its rules allow.
     """
-    is_open = ~cluster.state.is_draining
-    least_charges: dict[tuple[int, int], int] = {}
+    movers, state = cluster.movers, cluster.state
+    is_open = ~state.is_draining
+    # What is alike is worked out once: the movers of a class that are on one node.
+    alike, index = np.unique(
+        np.column_stack([movers.mover_class, movers.source]), axis=0, return_inverse=True
+    )
+    least_charge = np.zeros(len(alike), np.int64)
+    for i, (number, source) in enumerate(alike.tolist()):
+        targets = movers.classes[number].allowed_wherever_pods_are & is_open
+        targets[source] = False
+        if targets.any():
+            least_charge[i] = movers.charge[number][targets].min()
     totals = Counter[str]()
-    for mover in cluster.movers.movers:
-        kind = mover.rules.number, mover.source
-        if kind not in least_charges:
-            least_charges[kind] = _least_charge(mover, is_open)
-        least = round(mover.cost.total * MILLISECONDS) + least_charges[kind]
-        totals[cluster.state.nodes[mover.source].name] += least
+    least = movers.cost + least_charge[index]
+    for source, cost in zip(movers.source.tolist(), least.tolist(), strict=True):
+        totals[state.nodes[source].name] += cost
     return totals
-
-
-def _least_charge(mover: Mover, is_open: BoolArray) -> int:
-    """Rounded term by term, as the planner does."""
-    targets = mover.rules.allowed_wherever_pods_are & is_open
-    targets[mover.source] = False
-    charges = np.zeros(len(targets))
-    for seconds in mover.rules.charges.values():
-        charges += np.rint(seconds * MILLISECONDS)
-    return int(charges[targets].min()) if targets.any() else 0

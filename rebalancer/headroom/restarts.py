@@ -20,11 +20,13 @@ from rebalancer.model.objects import (
 )
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.scheduling.claimed_volumes import claimed_volumes
+from rebalancer.scheduling.feasibility import all_allow
 from rebalancer.scheduling.filters import STATIC_RULES
 from rebalancer.scheduling.filters.inter_pod_affinity import barring_terms, meant_pods
 from rebalancer.scheduling.filters.volume_binding import claim_problems
+from rebalancer.scheduling.own_launchers import is_off_its_launchers
 from rebalancer.scheduling.state import BoolArray, ClusterState, IntArray
-from rebalancer.scheduling.target_pod import off_its_launchers, released_requests
+from rebalancer.scheduling.target_pod import released_requests
 
 
 class Restart(NamedTuple):
@@ -142,7 +144,7 @@ class _Reader:
         if claims:
             requests = self._volumes.added_to(requests, claiming)
         has_problem = bool(claims) and bool(claim_problems(claiming, self._state))
-        holds, meant = self._apart(vmi, pod)
+        holds, meant = self._apart(pod)
         is_decidable = not (
             has_problem
             or pod.pod_affinity
@@ -209,23 +211,24 @@ class _Reader:
                 claims = pod.claim_names if follows_claims else ()
                 started = replace(pod, node_selector=selector, node_name=None, claim_names=claims)
                 self._mask_of[rules] = len(self._masks)
-                self._masks.append(_allowed(started, self._state))
+                self._masks.append(all_allow(STATIC_RULES, started, self._state))
             self._requests.append(requests)
             self._allowed_of.append(self._mask_of[rules])
         return kind
 
-    def _apart(
-        self, vmi: VirtualMachineInstance, pod: Pod
-    ) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    def _apart(self, pod: Pod) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Terms that the pod holds and those that mean it, but for what keeps the target of a
         migration off its own source.
         """
         meaning = barring_terms(pod, self._state) if self._state.placed_terms.holders else ()
         if not (pod.pod_anti_affinity or meaning):
             return (), ()
-        own = off_its_launchers(vmi)
         holds, meant = (
-            tuple(self._terms.setdefault(term, len(self._terms)) for term in terms if term != own)
+            tuple(
+                self._terms.setdefault(term, len(self._terms))
+                for term in terms
+                if not is_off_its_launchers(term, pod)
+            )
             for terms in (pod.pod_anti_affinity, meaning)
         )
         return holds, meant
@@ -238,13 +241,6 @@ class _Reader:
             holders=nodes[state.placed_terms.holders.get(term, [])],
             meant=nodes[meant_pods(term, state, in_doubt=True)],
         )
-
-
-def _allowed(pod: Pod, state: ClusterState) -> BoolArray:
-    allowed = np.ones(len(state.nodes), np.bool_)
-    for rule in STATIC_RULES:
-        allowed &= rule.allowed(pod, state)
-    return allowed
 
 
 class _Numbers:

@@ -10,8 +10,8 @@ from rebalancer.planning.outlook import held_nodes
 from rebalancer.planning.replay import Step, carried_out, replayed
 from rebalancer.planning.worst_timing import fullest
 from rebalancer.scheduling.feasibility import evaluate
+from rebalancer.scheduling.own_launchers import off_others
 from rebalancer.scheduling.state import ClusterState
-from rebalancer.scheduling.target_pod import off_its_launchers
 
 
 def violations(snapshot: Snapshot, goals: Sequence[Goal], moves: Sequence[Move]) -> list[str]:
@@ -76,7 +76,7 @@ def _barred(snapshot: Snapshot, replay: Sequence[Step], ancestors: Ancestors) ->
     """Room when the moves before it are done; the other rules also when of those that it does not
     wait for none has begun, and when all that may have begun are under way, with both their pods.
     """
-    if _only_share_room(snapshot, replay):
+    if _only_share_room(replay):
         # For that `_overfilled` looks at every timing, and all else is as it is now.
         state = ClusterState(snapshot)
         for step in replay:
@@ -100,18 +100,17 @@ def _refused(step: Step, why: str) -> Iterator[str]:
         yield f"{step.move.vmi} would not be let onto {step.move.target}: {why}"
 
 
-def _only_share_room(snapshot: Snapshot, replay: Sequence[Step]) -> bool:
+def _only_share_room(replay: Sequence[Step]) -> bool:
     """Whether none minds another, nor its own pod on a node that it comes back to."""
     moved = {step.move.vmi_uid for step in replay}
-    return len(moved) == len(replay) and not any(_minds_others(snapshot, s) for s in replay)
+    return len(moved) == len(replay) and not any(_minds_others(s) for s in replay)
 
 
-def _minds_others(snapshot: Snapshot, step: Step) -> bool:
+def _minds_others(step: Step) -> bool:
     """Whether where other VMs are may matter to this one's pod, besides for room."""
     pod = step.arriving
-    keeps_off = set(pod.pod_anti_affinity) - {off_its_launchers(snapshot.vmi_by_key[step.move.vmi])}
     rules = pod.pod_affinity, pod.topology_spread, pod.host_ports, pod.claim_names
-    return bool(keeps_off) or any(rules)
+    return any((off_others(pod), *rules))
 
 
 def _reasons(step: Step, state: ClusterState, *, counts_room: bool) -> str:

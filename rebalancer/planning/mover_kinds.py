@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from rebalancer.model.keys import PREFER_NO_EVICTION, ZONE
+from rebalancer.model.keys import ZONE
 from rebalancer.model.objects import (
     Amounts,
     PersistentVolume,
@@ -13,14 +13,14 @@ from rebalancer.model.objects import (
     VirtualMachineInstance,
 )
 from rebalancer.model.plan import Cost
-from rebalancer.planning.cost import base_cost
+from rebalancer.planning.cost import base_cost, prefers_no_eviction
 from rebalancer.policy.model import CostPolicy
 from rebalancer.scheduling.claimed_volumes import claimed_volumes
 from rebalancer.scheduling.filters.inter_pod_affinity import barring_terms
 from rebalancer.scheduling.filters.volume_binding import claim_problems
 from rebalancer.scheduling.filters.volume_restrictions import claim_conflicts
 from rebalancer.scheduling.migration_policy import migration_configuration
-from rebalancer.scheduling.placed_pods import is_off_its_launchers
+from rebalancer.scheduling.own_launchers import off_others
 from rebalancer.scheduling.state import ClusterState
 from rebalancer.scheduling.target_pod import TargetPods, released_requests
 
@@ -94,7 +94,7 @@ class Kinds:
             vmi.architecture,
             vmi.has_host_model_cpu,
             tuple(vmi.node_selector.items()) if vmi.node_selector else (),
-            PREFER_NO_EVICTION in vmi.annotations or PREFER_NO_EVICTION in pod.annotations,
+            prefers_no_eviction(vmi, pod),
             snapshot.migration_policies
             and migration_configuration(vmi, snapshot).bandwidth_bytes_per_second,
             id(pod.requests),
@@ -124,7 +124,7 @@ class Kinds:
 
     def _keeps_off(self, pod: Pod) -> int:
         """Equal for equal anti-affinity, but for that to its own launcher pods."""
-        terms = _off_others(pod)
+        terms = off_others(pod)
         return self._terms.setdefault(terms, len(self._terms) + 1) if terms else 0
 
     def _made_for(self, vmi: VirtualMachineInstance, pod: Pod) -> Kind:
@@ -137,7 +137,7 @@ class Kinds:
         )
 
     def _rules_of(self, target: Pod, source: int) -> int:
-        target = replace(target, pod_anti_affinity=_off_others(target))
+        target = replace(target, pod_anti_affinity=off_others(target))
         zone = self._state.nodes[source].labels.get(ZONE)
         # Of target pods, equal node selectors are one object.
         static = zone, id(target.node_selector), _static_signature(target, self._state)
@@ -203,7 +203,3 @@ def _reachability(volume: PersistentVolume, state: ClusterState) -> Signature:
     is_limited = volume.csi is not None and volume.csi.driver in state.volumes.limits
     driver = volume.csi.driver if volume.csi else ""
     return volume.node_affinity, volume.zones, volume.csi if is_limited else driver
-
-
-def _off_others(pod: Pod) -> tuple[PodAffinityTerm, ...]:
-    return tuple([term for term in pod.pod_anti_affinity if not is_off_its_launchers(term, pod)])

@@ -85,6 +85,17 @@ class Movers(Struct, frozen=True, eq=False, dict=True):
         return self.state.node_of_pod[self.source_pod]
 
     @cached_property
+    def charge(self) -> IntArray:
+        """(k, n) milliseconds for going to each node; classes share few sets of charges."""
+        charges = {id(rules.charges): rules.charges for rules in self.classes}
+        rows = np.zeros((len(charges), len(self.state.nodes)), np.int64)
+        for i, terms in enumerate(charges.values()):
+            for seconds in terms.values():
+                rows[i] += np.rint(seconds * MILLISECONDS).astype(np.int64)
+        index = {identity: i for i, identity in enumerate(charges)}
+        return rows[[index[id(rules.charges)] for rules in self.classes]]
+
+    @cached_property
     def movers(self) -> Sequence[Mover]:
         """One by one; each is made when it is looked at."""
         return _Lazily(self)
@@ -230,7 +241,7 @@ def move_problem(
         mover_cost=movers.cost,
         mover_class=movers.mover_class,
         allowed=allowed,
-        charge=_charges(movers),
+        charge=movers.charge,
         max_moves=context.planning.max_moves_per_goal,
     )
 
@@ -246,17 +257,6 @@ def _homes(movers: Movers) -> Iterator[tuple[int, int]]:
     np.maximum.at(highest, movers.mover_class, movers.source)
     for number in np.flatnonzero(lowest == highest).tolist():
         yield number, int(lowest[number])
-
-
-def _charges(movers: Movers) -> IntArray:
-    """(k, n) milliseconds; classes share few sets of charges."""
-    charges = {id(rules.charges): rules.charges for rules in movers.classes}
-    rows = np.zeros((len(charges), len(movers.state.nodes)), np.int64)
-    for i, terms in enumerate(charges.values()):
-        for seconds in terms.values():
-            rows[i] += np.rint(seconds * MILLISECONDS).astype(np.int64)
-    index = {identity: i for i, identity in enumerate(charges)}
-    return rows[[index[id(rules.charges)] for rules in movers.classes]]
 
 
 def resources_in_play(movers: Movers, pending: Feasibility | None = None) -> list[str]:

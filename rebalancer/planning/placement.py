@@ -1,16 +1,16 @@
 """Where movers may go: their own rules together with those of the pods that are there."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
-from rebalancer.model.objects import Pod
 from rebalancer.planning import cost as costs
 from rebalancer.planning.mover_kinds import Rules, Signature
 from rebalancer.policy.model import CostPolicy
-from rebalancer.scheduling.filters import PLACEMENT_RULES, STATIC_RULES, Filter
+from rebalancer.scheduling.feasibility import all_allow
+from rebalancer.scheduling.filters import PLACEMENT_RULES, STATIC_RULES
 from rebalancer.scheduling.filters.inter_pod_affinity import (
     INTER_POD_AFFINITY,
     barring_groups,
@@ -54,8 +54,8 @@ def placement_classes(
         signature, pod, source = rules[index]
         if signature not in static:
             charges = costs.target_charges(pod, state.nodes[source], state, policy)
-            static[signature] = _Static(_all_allow(STATIC_RULES, pod, state), charges)
-        own = own_terms_allow(pod, state) & _all_allow(_OWN_PLACEMENT_RULES, pod, state)
+            static[signature] = _Static(all_allow(STATIC_RULES, pod, state), charges)
+        own = own_terms_allow(pod, state) & all_allow(_OWN_PLACEMENT_RULES, pod, state)
         return static[signature], own & static[signature].allowed
 
     @cache
@@ -80,10 +80,3 @@ class _Static(NamedTuple):
 
     allowed: BoolArray
     charges: Mapping[str, costs.FloatArray]
-
-
-def _all_allow(rules: Iterable[Filter], pod: Pod, state: ClusterState) -> BoolArray:
-    allowed = np.ones(len(state.nodes), np.bool_)
-    for rule in rules:
-        allowed &= rule.allowed(pod, state)
-    return allowed

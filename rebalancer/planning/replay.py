@@ -5,10 +5,11 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from rebalancer.model.objects import Amounts, Pod, VirtualMachineInstance
+from rebalancer.model.objects import Amounts, Pod
 from rebalancer.model.plan import Move
 from rebalancer.model.snapshot import Snapshot
-from rebalancer.scheduling.target_pod import off_its_launchers, released_requests, target_pod
+from rebalancer.scheduling.own_launchers import off_others
+from rebalancer.scheduling.target_pod import released_requests, target_pod
 
 
 class Step(NamedTuple):
@@ -28,13 +29,8 @@ class Step(NamedTuple):
 def replayed(snapshot: Snapshot, moves: Sequence[Move]) -> Iterator[Step]:
     """Pods that bring hot-plugged volumes go with the VM; the arriving pod counts for them."""
     before = snapshot
-    arrived: dict[str, Pod] = {}
-    for move in moves:
-        vmi = snapshot.vmi_by_key[move.vmi]
-        leaving = arrived.get(vmi.uid) or snapshot.launchers_by_vmi[vmi.uid][0]
-        arriving = _arriving(vmi, leaving, move, snapshot)
-        arrived[vmi.uid] = placed = _placed(arriving, move, vmi)
-        after = _with(before, {leaving.uid}, {vmi.uid: placed})
+    for move, leaving, arriving, placed in _arrivals(snapshot, moves):
+        after = _with(before, {leaving.uid}, {move.vmi_uid: placed})
         released = released_requests(leaving, snapshot)
         yield Step(move, before, arriving, placed, released, after)
         before = after
@@ -43,16 +39,29 @@ def replayed(snapshot: Snapshot, moves: Sequence[Move]) -> Iterator[Step]:
 def carried_out(snapshot: Snapshot, moves: Sequence[Move]) -> Snapshot:
     """When all the moves are done, in this order."""
     arrived: dict[str, Pod] = {}
-    for move in moves:
-        vmi = snapshot.vmi_by_key[move.vmi]
-        leaving = arrived.pop(vmi.uid, None) or snapshot.launchers_by_vmi[vmi.uid][0]
-        arrived[vmi.uid] = _placed(_arriving(vmi, leaving, move, snapshot), move, vmi)
+    for move, _, _, placed in _arrivals(snapshot, moves):
+        arrived.pop(move.vmi_uid, None)
+        arrived[move.vmi_uid] = placed
     left = {snapshot.launchers_by_vmi[uid][0].uid for uid in arrived}
     return _with(snapshot, left, arrived)
 
 
-def _arriving(vmi: VirtualMachineInstance, leaving: Pod, move: Move, snapshot: Snapshot) -> Pod:
-    return replace(target_pod(vmi, leaving, snapshot), uid=f"arriving-{move.id}")
+def _arrivals(snapshot: Snapshot, moves: Sequence[Move]) -> Iterator[tuple[Move, Pod, Pod, Pod]]:
+    """Each move with the pod that leaves, and the one that arrives: to be placed, and placed."""
+    arrived: dict[str, Pod] = {}
+    for move in moves:
+        vmi = snapshot.vmi_by_key[move.vmi]
+        leaving = arrived.get(vmi.uid) or snapshot.launchers_by_vmi[vmi.uid][0]
+        arriving = replace(target_pod(vmi, leaving, snapshot), uid=f"arriving-{move.id}")
+        # What keeps it off the VM's other launchers has done its work.
+        placed = replace(
+            arriving,
+            node_name=move.target,
+            phase="Running",
+            pod_anti_affinity=off_others(arriving),
+        )
+        arrived[vmi.uid] = placed
+        yield move, leaving, arriving, placed
 
 
 def _with(snapshot: Snapshot, left: Collection[str], arrived: Mapping[str, Pod]) -> Snapshot:
@@ -68,11 +77,3 @@ def _with(snapshot: Snapshot, left: Collection[str], arrived: Mapping[str, Pod])
             for v in snapshot.vmis
         ),
     )
-
-
-def _placed(arriving: Pod, move: Move, vmi: VirtualMachineInstance) -> Pod:
-    """What keeps it off the VM's other launchers has done its work, and would make each VM that
-    has moved a class of its own for the planner.
-    """
-    off_others = tuple(t for t in arriving.pod_anti_affinity if t != off_its_launchers(vmi))
-    return replace(arriving, node_name=move.target, phase="Running", pod_anti_affinity=off_others)

@@ -59,3 +59,11 @@ def evaluate(pod: Pod, state: ClusterState) -> Feasibility:
         masks=tuple((rule, rule.allowed(pod, state)) for rule in RULES),
         has_room=NODE_RESOURCES_FIT.allowed(pod, state),
     )
+
+
+def all_allow(rules: Iterable[Filter], pod: Pod, state: ClusterState) -> BoolArray:
+    """Which nodes all of these rules let the pod go to."""
+    allowed = np.ones(len(state.nodes), np.bool_)
+    for rule in rules:
+        allowed &= rule.allowed(pod, state)
+    return allowed

@@ -6,7 +6,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.model.keys import CREATED_BY, HOSTNAME
 from rebalancer.model.objects import LabelSelector, Pod, PodAffinityTerm, Requirement
 from rebalancer.scheduling.matching import meets
 
@@ -152,19 +151,6 @@ class PlacedTerms:
         """Terms that may mean the pod; all others do not."""
         found = [term for pair in pod.labels.items() for term in self._by_label.get(pair, ())]
         return list(dict.fromkeys([*found, *self._others]))
-
-
-def is_off_its_launchers(term: PodAffinityTerm, pod: Pod) -> bool:
-    """Whether it keeps a launcher pod, the target of a migration, off its VM's other launchers."""
-    if term.topology_key != HOSTNAME or term.selector is None:
-        return False
-    requirements = term.selector.requirements
-    return (
-        len(requirements) == 1
-        and requirements[0].key == CREATED_BY
-        and requirements[0].operator == "In"
-        and requirements[0].values == (pod.vmi_uid,)
-    )
 
 
 def _label_pairs(term: PodAffinityTerm) -> list[tuple[str, str]] | None:

@@ -14,14 +14,11 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from rebalancer.model.keys import CREATED_BY, HOSTNAME
 from rebalancer.model.objects import (
     Amounts,
-    LabelSelector,
     LauncherSpec,
     NodeSelectorTerm,
     Pod,
-    PodAffinityTerm,
     Requirement,
     Toleration,
     VirtualMachineInstance,
@@ -33,6 +30,7 @@ from rebalancer.scheduling.attachment_pods import (
     released_attachments,
 )
 from rebalancer.scheduling.launcher_requests import target_requests
+from rebalancer.scheduling.own_launchers import off_its_launchers
 from rebalancer.scheduling.secondary_networks import network_resources
 from rebalancer.scheduling.target_selectors import TargetSelectors
 
@@ -138,15 +136,6 @@ def _node_affinity(spec: LauncherSpec, source_pod: Pod) -> tuple[NodeSelectorTer
 def _tolerations(spec: LauncherSpec, source_pod: Pod) -> tuple[Toleration, ...]:
     added = (t for t in source_pod.tolerations if t.key in _ADMISSION_TOLERATIONS)
     return _union(spec.tolerations, added)
-
-
-def off_its_launchers(vmi: VirtualMachineInstance) -> PodAffinityTerm:
-    """Keeps the target off the node of the source pod."""
-    return PodAffinityTerm(
-        topology_key=HOSTNAME,
-        selector=LabelSelector((Requirement(CREATED_BY, "In", (vmi.uid,)),)),
-        namespaces=(vmi.namespace,),
-    )
 
 
 def _sum(requests: Amounts, more: Amounts) -> Amounts:

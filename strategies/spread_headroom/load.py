@@ -54,8 +54,8 @@ def load_of(settings: BalanceSettings, view: View) -> Load:
     resources = settings.resources
     load = np.column_stack([state.requested(r) for r in resources]).astype(np.float64)
     capacity = np.column_stack([state.allocatable(r) for r in resources]).astype(np.float64)
-    movers = [[mover.released.get(r, 0) for r in resources] for mover in view.movers.movers]
-    mover_load = np.array(movers, np.float64).reshape(len(movers), len(resources))
+    released = [[kind.released.get(r, 0) for r in resources] for kind in view.movers.kinds.found]
+    mover_load = np.array(released, np.float64).reshape(-1, len(resources))[view.movers.kind]
     counts = is_open & (capacity > 0).all(axis=1) & _takes_part(view)
     shares = (load / np.maximum(capacity, 1))[counts]
     is_hot = bool((shares > settings.only_above).any())
@@ -68,8 +68,7 @@ def _takes_part(view: View) -> BoolArray:
     takes_part = np.zeros(len(view.state.nodes), np.bool_)
     for rules in view.movers.classes:
         takes_part |= rules.allowed
-    for mover in view.movers.movers:
-        takes_part[mover.source] = True
+    takes_part[view.movers.source] = True
     return takes_part
 
 
@@ -81,7 +80,7 @@ def _measured(loads: NodeLoads, settings: BalanceSettings, view: View, is_open: 
     is_sampled = state.mask(name in loads.by_node for name in names)
     shares = [loads.by_node[n].share if n in loads.by_node else 0.0 for n in names]
     usage = measured.usage if measured else {}
-    mover_load = [float(usage.get(mover.vmi.key, np.nan)) for mover in view.movers.movers]
+    mover_load = [float(usage.get(vmi.key, np.nan)) for vmi in view.movers.vmis]
     counts = is_open & is_sampled & (capacity > 0) & _takes_part(view)
     counted = [loads.by_node[n] for n, does in zip(names, counts, strict=True) if does]
     waiting = [

@@ -28,8 +28,8 @@ from rebalancer.model.objects import (
     Taint,
 )
 from rebalancer.model.snapshot import Snapshot
+from rebalancer.scheduling.own_launchers import off_its_launchers
 from rebalancer.scheduling.state import ClusterState
-from rebalancer.scheduling.target_pod import off_its_launchers
 from tests.builders import cluster, key, migrating, node, pod, vm
 from tests.headroom.brute_force import can_all_start
 

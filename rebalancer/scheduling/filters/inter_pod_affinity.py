@@ -20,7 +20,7 @@ import numpy as np
 from rebalancer.model.objects import Pod, PodAffinityTerm
 from rebalancer.scheduling.filters.base import Filter
 from rebalancer.scheduling.matching import selects
-from rebalancer.scheduling.placed_pods import is_off_its_launchers
+from rebalancer.scheduling.own_launchers import is_off_its_launchers
 from rebalancer.scheduling.state import BoolArray, ClusterState, IntArray
 
 
