@@ -8,7 +8,6 @@ goes on. Detours end in a final state as well and only add to its cost, so a bou
 for plans with detours.
 """
 
-from collections import Counter
 from collections.abc import Iterator
 from math import ceil
 from typing import NamedTuple
@@ -19,8 +18,9 @@ from rebalancer.planning.bounds import price_chains
 from rebalancer.planning.cover import node_cover, whole_bound
 from rebalancer.planning.flow_program import Flow, FlowProgram
 from rebalancer.planning.homes import movers_with_home, split_by
-from rebalancer.planning.ordering import OrderingLimitError, find_order
-from rebalancer.planning.problem import INFINITE, FitProblem, Moves, Outcome, Solution
+from rebalancer.planning.neighbourhoods import NeighbourhoodSearch
+from rebalancer.planning.ordering import OrderingLimitError
+from rebalancer.planning.problem import INFINITE, FitProblem, Outcome, Solution
 from rebalancer.planning.reduction import reduce
 from rebalancer.planning.solver import solve
 
@@ -33,14 +33,21 @@ _WORK_SHARE = 0.2
 """Of the work that is left, what one search may use up; a guess. All of it one below the best plan
 known, whose answer is the last one needed."""
 
+_NEIGHBOURHOODS_SHARE = 0.3
+"""Of the work that is left, for plans of a few nodes after each search that was not answered; a
+guess."""
+
 _LEAST_WORK = 0.1
 """Of the work limit; what is then left is too little for another search."""
 
 _WORK_PER_TERM = 2e-6
 """Of a program, for stating it; measured: what CP-SAT does not count of large ones."""
 
+_MAX_STATES = 20_000
+"""Of a search for an order."""
+
 _WORK_OF_ORDERING = 0.3
-"""Of a search for an order that was given up; it takes about a second."""
+"""Of a search for an order that was given up; it takes a second and more."""
 
 _MAX_WHOLE_BOUNDS = 200
 """Nodes for which one is worked out, which takes some 10 milliseconds; a guess."""
@@ -97,6 +104,7 @@ class _FlowSearch:
         self.too_dear = dearest * problem.max_moves + 1
         """More than any plan of so many moves costs."""
         self.step: float = max(self.lower * _FIRST_STEP, int(problem.mover_cost.min()))
+        self.neighbourhoods = NeighbourhoodSearch(problem)
         self.growth = 2
         self.least_work = work_limit * _LEAST_WORK
 
@@ -123,16 +131,21 @@ class _FlowSearch:
             self.step *= self.growth
         else:
             self.growth = 1
-            self.step = (cutoff - self.lower) / 2
-            # Any plan is worth having, and bounds what there is to be proven.
-            if self.best is None:
-                self._search_below(cutoff, any_will_do=True)
-            if self.best is None:
-                self._search_below(self.ceiling, any_will_do=True)
+            self._look_around()
+            is_better = self.ceiling < cutoff
+            self.step = self.ceiling - self.lower if is_better else (cutoff - self.lower) / 2
         if self.goes_on() and self.work_left < self.least_work:
             self.gave_up = OUT_OF_WORK
 
-    def _search_below(self, cutoff: int, *, any_will_do: bool = False) -> None:
+    def _look_around(self) -> None:
+        """For a better plan, which also bounds what there is to be proven."""
+        work_limit = self.work_left * _NEIGHBOURHOODS_SHARE
+        plans = self.neighbourhoods.better_plans(self.landing_bounds, self.ceiling, work_limit)
+        for plan, work in plans:
+            self.best = plan or self.best
+            self.work_left -= work
+
+    def _search_below(self, cutoff: int) -> None:
         self._bound_landings(cutoff)
         part = reduce(self.problem, self.landing_bounds, cutoff)
         flows = FlowProgram(self.problem, part, self.landing_bounds)
@@ -150,14 +163,14 @@ class _FlowSearch:
         for _ in range(_MAX_CUTS):
             if work_limit <= 0:
                 return
-            answer = solve(program, work_limit, any_will_do=any_will_do)
+            answer = solve(program, work_limit)
             work_limit -= answer.work
             self.work_left -= answer.work
             self.lower = max(self.lower, min(answer.bound, cutoff))
             if answer.values is None:
                 return
             flow = flows.read(answer.values)
-            if self._carry_out(flow) or any_will_do:
+            if self._carry_out(flow):
                 return
             self.cuts.append(flow)
             flows.cut(flow)
@@ -177,7 +190,7 @@ class _FlowSearch:
     def _carry_out(self, flow: Flow) -> bool:
         """Whether it can be carried out at its cost. If not, nothing more can be made of it."""
         try:
-            moves = self._order(flow)
+            moves = flow.in_order(self.problem, self.ceiling, _MAX_STATES)
         except OrderingLimitError as error:
             self.unordered = min(self.unordered, error.bound)
             self.doubt = str(error)
@@ -187,20 +200,3 @@ class _FlowSearch:
             return False
         self.best = Solution(flow.node, moves, self.problem.cost(moves))
         return self.best.cost <= flow.cost
-
-    def _order(self, flow: Flow) -> Moves | None:
-        """The moves, with detours if need be, in an order that works and costs less than the best.
-
-        A mover that would come back to its node stays.
-        """
-        kinds = self.problem.kinds
-        slots = Counter(flow.arrived)
-        leaving = []
-        for mover in sorted(flow.left):
-            own = int(kinds[mover]), int(self.problem.mover_node[mover])
-            if slots[own]:
-                slots[own] -= 1
-            else:
-                leaving.append(mover)
-        cost_limit = self.best.cost if self.best else INFINITE
-        return find_order(self.problem, kinds, leaving, +slots, flow.node, cost_limit)

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rebalancer.planning.bounds import FloatArray
-from rebalancer.planning.ordering import Slot
-from rebalancer.planning.problem import FitProblem
+from rebalancer.planning.ordering import Slot, find_order
+from rebalancer.planning.problem import FitProblem, Moves
 from rebalancer.planning.program import IntegerProgram
 from rebalancer.planning.reduction import Reduction
 from rebalancer.scheduling.state import IntArray
@@ -29,6 +29,23 @@ class Flow(NamedTuple):
     node: int
     """Where the item lands."""
     cost: int
+
+    def in_order(self, problem: FitProblem, cost_limit: float, max_states: int) -> Moves | None:
+        """The moves, with detours if need be, in an order that works and costs less than the limit.
+
+        A mover that would come back to its node stays.
+
+        Raises: OrderingLimitError.
+        """
+        slots = Counter(self.arrived)
+        leaving = []
+        for mover in sorted(self.left):
+            own = int(problem.kinds[mover]), int(problem.mover_node[mover])
+            if slots[own]:
+                slots[own] -= 1
+            else:
+                leaving.append(mover)
+        return find_order(problem, leaving, +slots, self.node, cost_limit, max_states)
 
 
 class FlowProgram:

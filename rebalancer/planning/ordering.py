@@ -18,9 +18,6 @@ from rebalancer.scheduling.state import IntArray
 Slot = tuple[int, int]
 """A place for one mover of a kind: (kind, node)."""
 
-_MAX_STATES = 20_000
-"""States of one search before it is given up; ten moves without detours have about a thousand."""
-
 
 class OrderingLimitError(Exception):
     """The search for an order was given up; none with a cost below `bound` exists."""
@@ -32,11 +29,11 @@ class OrderingLimitError(Exception):
 
 def find_order(
     problem: FitProblem,
-    kinds: IntArray,
     movers: Sequence[int],
     slots: Counter[Slot],
     landing: int,
-    cost_limit: float = INFINITE,
+    cost_limit: float,
+    max_states: int,
 ) -> Moves | None:
     """The cheapest way to bring these movers to the slots of their kind, one move at a time.
 
@@ -45,9 +42,13 @@ def find_order(
     comes back to its node. None if there is no such way below the cost limit. Moves off the
     landing node come first where there is a choice.
 
+    Args:
+        max_states: of the search before it is given up; ten moves without detours have about a
+            thousand.
+
     Raises: OrderingLimitError.
     """
-    return _Search(problem, kinds, movers, landing).run(slots, cost_limit)
+    return _Search(problem, movers, landing).run(slots, cost_limit, max_states)
 
 
 def dependencies(problem: MoveProblem, moves: Moves) -> tuple[tuple[int, ...], ...]:
@@ -111,11 +112,9 @@ class _Stage(IntEnum):
 class _Search:
     """A*: the costs of all arrivals are known from the start, so only detours add to them."""
 
-    def __init__(
-        self, problem: FitProblem, kinds: IntArray, movers: Sequence[int], landing: int
-    ) -> None:
+    def __init__(self, problem: FitProblem, movers: Sequence[int], landing: int) -> None:
         self.problem = problem
-        self.kinds = kinds
+        self.kinds = problem.kinds
         self.landing = landing
         self.leaving = frozenset(movers)
         self.arrivals_in_turn = sorted(movers, key=lambda i: (self._home(i) != landing, i))
@@ -124,7 +123,7 @@ class _Search:
         self.pushed = 0
         self.cost_limit = INFINITE
 
-    def run(self, slots: Counter[Slot], cost_limit: float) -> Moves | None:
+    def run(self, slots: Counter[Slot], cost_limit: float, max_states: int) -> Moves | None:
         self.cost_limit = cost_limit
         example = {int(self.kinds[i]): i for i in self.leaving}
         cost = sum(int(self.problem.mover_cost[i]) for i in self.leaving)
@@ -134,7 +133,7 @@ class _Search:
         seen: dict[tuple[_Stage, _State], list[tuple[float, int]]] = {}
         while self.heap:
             least, _, _, stage, state, moves = heapq.heappop(self.heap)
-            if self.pushed > _MAX_STATES:
+            if self.pushed > max_states:
                 raise OrderingLimitError(least)
             ways = seen.setdefault((stage, state), [])
             if any(cost <= least and count <= len(moves) for cost, count in ways):

@@ -2,8 +2,8 @@
 
 Every node has a lower bound (what must leave it); the cheapest set is looked for where the bound
 is lowest, and the search ends when no bound is below the best plan found. For a mover in a set that
-has no home, making one is the same problem again, one level down; what is open after that is kept
-as a bound, for the second stage to close.
+has no home, or none that the others of the set leave to it, making one is the same problem again,
+one level down; what is open after that is kept as a bound, for the second stage to close.
 
 The bounds hold for plans with detours as well: they count once each mover that is elsewhere in the
 end, and what must have left its last node for good to make room for it.
@@ -11,13 +11,16 @@ end, and what must have left its last node for good to make room for it.
 
 import heapq
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from rebalancer.planning.bounds import NEVER, price_chains
 from rebalancer.planning.chains import home_problem, joined
 from rebalancer.planning.cover import Cover, covers, node_cover
+from rebalancer.planning.crowding import Crowding
 from rebalancer.planning.greedy import greedy_plan
 from rebalancer.planning.homes import movers_with_home, split_by
 from rebalancer.planning.placing import PlacingLimitError, place
@@ -32,6 +35,9 @@ snapshots give equal plans. A step takes some 10 microseconds. What tens of thou
 open the second stage answers sooner, but the more nodes there are, the longer that takes. As much
 again goes into chains."""
 
+_MAX_DEPTH = 4
+"""Moves one after the other that make a home."""
+
 _CHAIN_STEPS = 2_000
 """Of the search for one mover's home."""
 
@@ -40,8 +46,8 @@ _STEPS_PER_MOVER = 0.2
 
 
 def search_direct(problem: FitProblem) -> Outcome:
-    """The cheapest plan whose moves all go into present room or into room made for one of them, as
-    far as it is found, and a bound for all plans.
+    """The cheapest plan whose moves go into present room or into room that others make for them in
+    the same way, as far as it is found, and a bound for all plans.
     """
     has_room = problem.landing & problem.fits(problem.request, problem.headroom)
     if has_room.any():
@@ -54,7 +60,7 @@ def search_direct(problem: FitProblem) -> Outcome:
     search.run(most)
     if search.best is None and search.open_bound < NEVER:
         search.best = greedy_plan(problem, has_home, search.movers)
-    search.follow_chains(most)
+    search.follow_chains(most, _MAX_DEPTH)
     outcome = search.outcome()
     if outcome.solution is None and not reach(problem).can_land.any():
         return Outcome(None, INFINITE)
@@ -65,7 +71,7 @@ _NOBODY = np.empty(0, np.int64)
 
 
 class _Chained(NamedTuple):
-    """A set of movers that make room on the node, not all of which have a home."""
+    """A set of movers that make room on the node, for which present room is not enough."""
 
     bound: float
     node: int
@@ -90,11 +96,13 @@ class _Search:
         self.chain_cost = int(problem.mover_cost.min())
         self.best: Solution | None = None
         self.chained: list[_Chained] = []
-        """A heap: what has not been looked into yet."""
-        self.chain_bound = INFINITE
-        """Of what has been."""
+        """A heap."""
+        self.unplaced_bound = INFINITE
+        """Of sets for which it is not known whether present room is enough, or how cheaply."""
         self.open_bound = INFINITE
         self.work = 0.0
+        self._at_best: dict[int, float] = {}
+        """For movers without a home, what making one costs at least, whoever leaves with them."""
         self.priced, self.bounds = price_chains(problem, has_home)
 
     def run(self, most: float) -> None:
@@ -117,38 +125,105 @@ class _Search:
             heapq.heapreplace(heap, (max(known, found.bound), node))
         self.open_bound = heap[0][0] if heap else INFINITE
 
-    def follow_chains(self, most: float) -> None:
-        """Looks into sets with movers that have no home, as long as they could be cheapest.
+    def follow_chains(self, most: float, depth: int) -> None:
+        """Looks into sets that present room does not take, as long as they could be cheapest: what
+        a home costs that others make by moving into present room, then by moving into room that is
+        made for them, and so on.
 
         `most`: steps of cover searches for such homes.
         """
-        most += self.work
-        at_best: dict[int, float] = {}
-        while self.chained and self.chained[0].bound < self._limit and self.work < most:
-            bound, node, movers = heapq.heappop(self.chained)
-            cost = self._cost(movers)
-            homeless = [mover for mover in movers if not self.has_home[mover]]
-            for mover in homeless:
-                if mover not in at_best:
-                    at_best[mover] = self._home_for(mover, self.movers[node].tolist()).bound
-                bound = max(bound, cost + at_best[mover])
+        end = self.work + most
+        for moves_before in range(1, depth + 1):
+            known = self.outcome()
+            self._look_into_sets(moves_before, end)
+            if self.outcome() == known:
+                break
+
+    def _look_into_sets(self, depth: int, end: float) -> None:
+        looked_into = []
+        while self.chained and self.chained[0].bound < self._limit and self.work < end:
+            found = heapq.heappop(self.chained)
+            bound = max(found.bound, self._cost(found.movers) + self._homes_at_best(found))
             if bound < self._limit:
-                found = {mover: self._home_for(mover, movers) for mover in homeless}
-                exact = cost + max(outcome.bound for outcome in found.values())
-                # Of those who might leave as well, the cheapest.
-                others = np.setdiff1d(self.movers[node], movers)
-                more = bound + self.problem.mover_cost[others].min(initial=NEVER)
-                bound = max(bound, min(exact, more))
-                homes = {i: each.solution for i, each in found.items() if each.solution}
-                if len(homes) == len(homeless):
-                    self._keep(node, joined(self.problem, movers, node, homes))
-            self.chain_bound = min(self.chain_bound, bound)
+                bound = self._make_homes(found._replace(bound=bound), depth)
+            looked_into.append(found._replace(bound=bound))
             self.work += 1
+        for chained in looked_into:
+            heapq.heappush(self.chained, chained)
+
+    def _homes_at_best(self, found: _Chained) -> float:
+        """What making room for the set costs at least, whoever else leaves the node."""
+        homeless = self._homeless(found.movers)
+        if not homeless:
+            return self._crowding.bound(found.movers)
+        leaving = self.movers[found.node].tolist()
+        for mover in homeless:
+            if mover not in self._at_best:
+                problem = home_problem(self.problem, mover, leaving)
+                self._at_best[mover] = self._search_home(problem, self._cost([mover]), 0).bound
+        return max(self._at_best[mover] for mover in homeless)
+
+    def _homeless(self, movers: Sequence[int]) -> list[int]:
+        return [mover for mover in movers if not self.has_home[mover]]
+
+    def _make_homes(self, found: _Chained, depth: int) -> float:
+        """What plans in which the set leaves cost at least, if others may leave as well."""
+        bound, node, movers = found
+        homeless = self._homeless(movers)
+        if not homeless:
+            for mover in movers:
+                self._make_home_beside_others(mover, found, depth)
+            return bound
+        homes = {mover: self._home_for(mover, movers, self.problem, depth) for mover in homeless}
+        plans = {mover: home.solution for mover, home in homes.items() if home.solution}
+        if len(plans) == len(homeless):
+            self._keep(node, joined(self.problem, movers, node, plans))
+        exact = self._cost(movers) + max(home.bound for home in homes.values())
+        # Of those who might leave as well, the cheapest.
+        others = np.setdiff1d(self.movers[node], movers)
+        more = bound + self.problem.mover_cost[others].min(initial=NEVER)
+        return float(max(bound, min(exact, more)))
+
+    def _make_home_beside_others(self, mover: int, found: _Chained, depth: int) -> None:
+        """The others of the set take present room."""
+        others = [other for other in found.movers if other != mover]
+        try:
+            placed = place(self.problem, others, found.node)
+        except PlacingLimitError:
+            return
+        if placed is None:
+            return
+        headroom = self.problem.headroom.copy()
+        for other, target in placed:
+            headroom[target] -= self.problem.mover_request[other]
+        crowded = replace(self.problem, headroom=headroom)
+        home = self._home_for(mover, found.movers, crowded, depth).solution
+        if home is not None:
+            self._keep(found.node, joined(self.problem, found.movers, found.node, {mover: home}))
+
+    def _home_for(
+        self, mover: int, leaving: Sequence[int], problem: FitProblem, depth: int
+    ) -> Outcome:
+        """What making one costs where just these leave its node."""
+        home = home_problem(problem, mover, leaving)
+        return self._search_home(home, self._cost(leaving), depth - 1)
+
+    def _search_home(self, problem: FitProblem, spent: int, depth: int) -> Outcome:
+        has_home = movers_with_home(problem, problem.headroom)
+        search = _Search(problem, has_home, self._limit - spent)
+        search.run(_CHAIN_STEPS)
+        search.follow_chains(_CHAIN_STEPS, depth)
+        self.work += search.work + _STEPS_PER_MOVER * problem.mover_count
+        return search.outcome()
 
     def outcome(self) -> Outcome:
-        next_chained = self.chained[0].bound if self.chained else INFINITE
-        bound = min(self.open_bound, self.chain_bound, next_chained)
+        chained_bound = self.chained[0].bound if self.chained else INFINITE
+        bound = min(self.open_bound, self.unplaced_bound, chained_bound)
         return Outcome(self.best, bound).normalised()
+
+    @cached_property
+    def _crowding(self) -> Crowding:
+        return Crowding(self.problem)
 
     @property
     def _limit(self) -> float:
@@ -159,34 +234,22 @@ class _Search:
         cover = node_cover(self.priced, self.kinds, node, self.movers.get(node, _NOBODY))
         return covers(cover, self.problem.max_moves)
 
-    def _home_for(self, mover: int, leaving: Sequence[int]) -> Outcome:
-        """What making one costs; chains in their turn are left open."""
-        problem = home_problem(self.problem, mover, leaving)
-        left = self._limit - float(self.problem.mover_cost[mover])
-        search = _Search(problem, movers_with_home(problem, problem.headroom), left)
-        search.run(_CHAIN_STEPS)
-        self.work += search.work + _STEPS_PER_MOVER * problem.mover_count
-        return search.outcome()
-
     def _try(self, node: int, movers: tuple[int, ...], bound: float) -> None:
         cost = self._cost(movers)
-        if not self.has_home[list(movers)].all():
-            heapq.heappush(self.chained, _Chained(max(bound, cost + self.chain_cost), node, movers))
-            return
         try:
-            moves = place(self.problem, movers, node)
+            moves = None if self._homeless(movers) else place(self.problem, movers, node)
         except PlacingLimitError:
-            self.chain_bound = min(self.chain_bound, cost)
+            self.unplaced_bound = min(self.unplaced_bound, cost)
             return
         if moves is None:
-            self.chain_bound = min(self.chain_bound, cost + self.chain_cost)
+            heapq.heappush(self.chained, _Chained(max(bound, cost + self.chain_cost), node, movers))
             return
         # A dearer target may have been taken although a cheaper one was left for another mover.
         if self.problem.cost(moves) > cost:
-            self.chain_bound = min(self.chain_bound, cost)
+            self.unplaced_bound = min(self.unplaced_bound, cost)
         self._keep(node, moves)
 
-    def _cost(self, movers: tuple[int, ...]) -> int:
+    def _cost(self, movers: Sequence[int]) -> int:
         return int(self.problem.mover_cost[list(movers)].sum())
 
     def _keep(self, node: int, moves: Moves | None) -> None:

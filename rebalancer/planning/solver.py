@@ -20,11 +20,10 @@ class Answer(NamedTuple):
     """As it counts towards the limit."""
 
 
-def solve(program: IntegerProgram, work_limit: float, *, any_will_do: bool = False) -> Answer:
+def solve(program: IntegerProgram, work_limit: float) -> Answer:
     """The cheapest solution, or as much as is known once the work limit is reached.
 
-    `work_limit`: in CP-SAT's deterministic time. `any_will_do`: the first solution ends it, which
-    is found much sooner when costs are not looked at; the bound then says nothing.
+    `work_limit`: in CP-SAT's deterministic time.
     """
     model = cp_model.CpModel()
     variables = [model.new_int_var(0, upper, "") for upper in program.upper]
@@ -36,8 +35,7 @@ def solve(program: IntegerProgram, work_limit: float, *, any_will_do: bool = Fal
 
     for row in program.rows:
         model.add_linear_constraint(expression(row.terms), row.lower, row.upper)
-    if not any_will_do:
-        model.minimize(expression(program.objective()))
+    model.minimize(expression(program.objective()))
     solver = cp_model.CpSolver()
     # One worker and a fixed seed: equal programs get equal answers.
     solver.parameters.num_workers = 1

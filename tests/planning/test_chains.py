@@ -1,10 +1,13 @@
 """What the first stage makes of movers that have no home as things are."""
 
 import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from benchmarks.replay import replay
-from rebalancer.planning.problem import FitProblem, Outcome, Solution
+from rebalancer.planning.problem import INFINITE, FitProblem, Outcome, Solution
 from rebalancer.planning.search import search_direct
+from tests.planning.brute_force import cheapest
 
 ITEM = 10
 OLD, STEPPING_STONE, SPARE = range(3)
@@ -57,3 +60,40 @@ def test_homes_that_are_in_each_others_way_make_no_plan() -> None:
     outcome = search_direct(problem)
     assert outcome.solution is None
     assert outcome.bound >= 12
+
+
+def test_a_home_is_made_over_as_many_nodes_as_it_takes() -> None:
+    # 6 goes where 4 leaves, 4 where 2 leaves, and 2 where there is room.
+    movers = ((OLD, 6, 5), (1, 4, 3), (2, 2, 1))
+    problem = _problem((4, 2, 2, 2), movers)
+    outcome = search_direct(problem)
+    assert outcome == Outcome(Solution(OLD, ((2, 3), (1, 2), (0, 1)), 9), 9)
+    replay(problem, ((2, 3), (1, 2), (0, 1)), OLD)
+
+
+def test_one_of_two_that_have_the_same_home_goes_where_another_makes_room() -> None:
+    # Either of the two could take the room of 4, and not both.
+    movers = ((OLD, 4, 5), (OLD, 4, 6), (2, 3, 2))
+    problem = _problem((2, 4, 1, 3), movers)
+    outcome = search_direct(problem)
+    assert outcome.is_proven
+    assert outcome.solution is not None
+    assert outcome.solution.cost == 13
+    replay(problem, outcome.solution.moves, OLD)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_no_plan_is_cheaper_than_the_bound(data: st.DataObject) -> None:
+    nodes, movers = data.draw(st.integers(3, 5)), data.draw(st.integers(2, 6))
+    headroom = data.draw(st.tuples(*[st.integers(0, 5)] * nodes))
+    # Several are on the node that must be cleared.
+    places = [OLD, OLD, *data.draw(st.tuples(*[st.integers(0, nodes - 1)] * (movers - 2)))]
+    sizes = data.draw(st.tuples(*[st.integers(1, 6)] * movers))
+    costs = data.draw(st.tuples(*[st.integers(1, 9)] * movers))
+    problem = _problem(headroom, tuple(zip(places, sizes, costs, strict=True)))
+    outcome = search_direct(problem)
+    expected = cheapest(problem)
+    assert outcome.bound <= (INFINITE if expected is None else expected)
+    if outcome.solution is not None:
+        replay(problem, outcome.solution.moves, outcome.solution.node)
