@@ -8,7 +8,6 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from rebalancer.planning.homes import split_by
 from rebalancer.planning.problem import INFINITE, FitProblem
 from rebalancer.planning.rows import number_rows
 from rebalancer.scheduling.state import BoolArray, IntArray
@@ -50,16 +49,14 @@ def chain_prices(problem: FitProblem, has_home: BoolArray) -> IntArray:
     homeless = np.flatnonzero(~has_home)
     if not len(homeless):
         return prices
-    alike = number_rows(problem.mover_request[homeless])
-    _, example = np.unique(alike, return_index=True)
-    at_node = _making_room(problem, problem.mover_request[homeless[example]])
-    classes = problem.mover_class[homeless]
-    for members, bounds in zip(split_by(alike).values(), at_node, strict=True):
-        cheapest_first = np.argsort(bounds)
-        may_go = problem.allowed[classes[members]][:, cheapest_first]
-        first = np.argmax(may_go, axis=1)
-        cheapest = np.where(may_go.any(axis=1), bounds[cheapest_first][first], NEVER)
-        prices[homeless[members]] = np.minimum(cheapest, NEVER)
+    _, example, kind = np.unique(problem.kinds[homeless], return_index=True, return_inverse=True)
+    example = homeless[example]
+    alike = number_rows(problem.mover_request[example])
+    _, first = np.unique(alike, return_index=True)
+    at_node = _making_room(problem, problem.mover_request[example[first]])
+    may_go = problem.allowed[problem.mover_class[example]]
+    cheapest = np.where(may_go, at_node[alike], NEVER).min(axis=1)
+    prices[homeless] = np.minimum(cheapest, NEVER)[kind]
     return prices
 
 

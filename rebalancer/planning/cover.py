@@ -37,12 +37,11 @@ class NodeCover(NamedTuple):
 
         For each resource alone, the fractional cover: cheapest per unit first, the last in part.
         """
-        return max(self._cost_of(start, d, left) for d, left in enumerate(lack))
+        short = [self._cost_of(start, d, left) for d, left in enumerate(lack) if left > 0]
+        return max(short, default=0)
 
     def _cost_of(self, start: int, d: int, left: int) -> float:
         spent = 0
-        if left <= 0:
-            return spent
         for i in self.by_price[d]:
             if i < start:
                 continue

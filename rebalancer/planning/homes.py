@@ -11,11 +11,11 @@ def movers_with_home(problem: FitProblem, headroom: IntArray) -> BoolArray:
     """(m,) which movers have a node other than their own that takes them where there is that
     headroom, (n, r).
     """
-    _, first = np.unique(problem.kinds, return_index=True)
-    alike = number_rows(problem.mover_request[first])
-    _, example = np.unique(alike, return_index=True)
-    has_room = problem.fits(problem.mover_request[first[example]][:, None], headroom)
-    takes = has_room[alike] & problem.allowed[problem.mover_class[first]]
+    requests = problem.mover_request[problem.examples]
+    alike = number_rows(requests)
+    _, first = np.unique(alike, return_index=True)
+    has_room = problem.fits(requests[first][:, None], headroom)
+    takes = has_room[alike] & problem.allowed[problem.mover_class[problem.examples]]
     # A node that could take another of the kind is no home for those that are on it already.
     others = np.count_nonzero(takes, axis=1)[problem.kinds]
     return np.asarray(others > takes[problem.kinds, problem.mover_node], np.bool_)

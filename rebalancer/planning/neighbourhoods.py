@@ -126,11 +126,10 @@ def _search(
     problem, work = part.problem, _WORK_OF_A_SEARCH
     if not len(part.movers):
         return None, work
-    _, first = np.unique(problem.kinds, return_index=True)
     everything = Reduction(
         landing=landing_bounds < ceiling,
         leaves=problem.mover_cost < ceiling,
-        arrives=problem.allowed[problem.mover_class[first]],
+        arrives=problem.allowed[problem.mover_class[problem.examples]],
     )
     flows = FlowProgram(problem, everything, landing_bounds)
     if not flows.leaves:

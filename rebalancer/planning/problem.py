@@ -55,6 +55,11 @@ class MoveProblem(Struct, frozen=True, eq=False, dict=True, kw_only=True):
         columns = self.mover_class, self.mover_request, self.mover_release
         return number_rows(np.column_stack(columns))
 
+    @cached_property
+    def examples(self) -> IntArray:
+        """(g,) index of the first mover of each of the g kinds."""
+        return np.unique(self.kinds, return_index=True)[1]
+
     def fits(self, request: IntArray, headroom: IntArray) -> BoolArray:
         """Which rows of the headroom take the request; what is not asked for is not looked at."""
         return np.asarray(((headroom >= request) | (request == 0)).all(axis=-1), np.bool_)

@@ -31,7 +31,7 @@ class Reduction(NamedTuple):
 
 def reduce(problem: FitProblem, landing_bounds: FloatArray, cutoff: float) -> Reduction:
     """`landing_bounds`: (n,) no plan that lands the item on the node costs less."""
-    _, first = np.unique(problem.kinds, return_index=True)
+    first = problem.examples
     landing = landing_bounds < cutoff
     leaves = reach(problem).can_move & (problem.mover_cost < cutoff)
     arrives = problem.allowed[problem.mover_class[first]]

@@ -219,7 +219,7 @@ class _Search:
     def outcome(self) -> Outcome:
         chained_bound = self.chained[0].bound if self.chained else INFINITE
         bound = min(self.open_bound, self.unplaced_bound, chained_bound)
-        return Outcome(self.best, bound).normalised()
+        return Outcome(self.best, bound if bound < NEVER else INFINITE).normalised()
 
     @cached_property
     def _crowding(self) -> Crowding:

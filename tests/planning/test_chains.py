@@ -97,3 +97,8 @@ def test_no_plan_is_cheaper_than_the_bound(data: st.DataObject) -> None:
     assert outcome.bound <= (INFINITE if expected is None else expected)
     if outcome.solution is not None:
         replay(problem, outcome.solution.moves, outcome.solution.node)
+
+
+def test_a_mover_for_which_nobody_can_make_room_proves_that_there_is_no_plan() -> None:
+    problem = _problem((4, 1, 1), ((OLD, 6, 5), (1, 1, 1)))
+    assert search_direct(problem) == Outcome(None, INFINITE)
