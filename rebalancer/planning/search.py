@@ -35,10 +35,15 @@ snapshots give equal plans. A step takes some 10 microseconds. What tens of thou
 open the second stage answers sooner, but the more nodes there are, the longer that takes. As much
 again goes into chains."""
 
+_STEPS_TO_PLACE = 10
+_NODES_PER_STEP_TO_PLACE = 50
+"""What finding a place for a mover takes as long as: so many steps, and one for so many nodes.
+Measured."""
+
 _MAX_DEPTH = 4
 """Moves one after the other that make a home."""
 
-_CHAIN_STEPS = 2_000
+_CHAIN_STEPS = 3_000
 """Of the search for one mover's home."""
 
 _STEPS_PER_MOVER = 0.2
@@ -236,6 +241,8 @@ class _Search:
 
     def _try(self, node: int, movers: tuple[int, ...], bound: float) -> None:
         cost = self._cost(movers)
+        steps = _STEPS_TO_PLACE + self.problem.node_count / _NODES_PER_STEP_TO_PLACE
+        self.work += steps * len(movers)
         try:
             moves = None if self._homeless(movers) else place(self.problem, movers, node)
         except PlacingLimitError:
