@@ -129,7 +129,7 @@ class _FlowSearch:
         self._search_below(cutoff)
         if self.lower >= cutoff:
             self.step *= self.growth
-        else:
+        elif self.goes_on():
             self.growth = 1
             self._look_around()
             is_better = self.ceiling < cutoff

@@ -26,8 +26,8 @@ _ROOMY_SHARE = 0.7
 """Of the nodes that are drawn among those with most room, the others being drawn among all; a
 guess."""
 
-_WORK_OF_A_SEARCH = 0.001
-"""That CP-SAT does not count: building the program and starting, some 3 milliseconds."""
+_WORK_OF_A_SEARCH = 0.002
+"""That CP-SAT does not count: building the program and starting, 3 to 6 milliseconds."""
 
 _WORK_OF_ORDERING = 0.03
 """Of a search for an order that was given up."""
