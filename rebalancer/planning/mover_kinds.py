@@ -1,5 +1,7 @@
 """Movers that need the same, so that it is worked out once for all of them."""
 
+from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -7,6 +9,7 @@ from msgspec.structs import replace
 from rebalancer.model.keys import ZONE
 from rebalancer.model.objects import (
     Amounts,
+    LabelSelector,
     PersistentVolume,
     Pod,
     PodAffinityTerm,
@@ -19,6 +22,7 @@ from rebalancer.scheduling.claimed_volumes import claimed_volumes
 from rebalancer.scheduling.filters.inter_pod_affinity import barring_terms
 from rebalancer.scheduling.filters.volume_binding import claim_problems
 from rebalancer.scheduling.filters.volume_restrictions import claim_conflicts
+from rebalancer.scheduling.label_index import LabelIndex
 from rebalancer.scheduling.migration_policy import migration_configuration
 from rebalancer.scheduling.own_launchers import off_others
 from rebalancer.scheduling.state import ClusterState
@@ -71,6 +75,15 @@ class Kinds:
         self._place_of_node: dict[str | None, int] = {}
         self._places: dict[tuple[int, str | None], int] = {}
         self._terms: dict[tuple[PodAffinityTerm, ...], int] = {}
+
+    @cached_property
+    def rules_by_label(self) -> LabelIndex[int]:
+        """Indexes of rules by the labels of other pods that they look at."""
+        return LabelIndex(
+            (selector, number)
+            for number, rules in enumerate(self.rules)
+            for selector in _selectors(rules.target_pod)
+        )
 
     def of(self, vmi: VirtualMachineInstance, pod: Pod) -> int:
         """The index in `found` of the VM's kind; `pod` is its launcher pod."""
@@ -174,6 +187,14 @@ def _dynamic_signature(pod: Pod) -> Signature:
         pod.host_ports,
         _itself(pod) if pod.pod_affinity or pod.topology_spread else (),
     )
+
+
+def _selectors(pod: Pod) -> Iterator[LabelSelector | None]:
+    """Of the other pods that its rules depend on."""
+    for term in (*pod.pod_affinity, *pod.pod_anti_affinity):
+        yield term.selector
+    for constraint in pod.topology_spread:
+        yield constraint.selector
 
 
 def _looks_at_itself(vmi: VirtualMachineInstance, pod: Pod) -> bool:
