@@ -136,6 +136,7 @@ class _Classes:
         self._kind = movers.kind[stays]
         self._source_pod = movers.source_pod[stays]
         self._state = state
+        self._count = len(movers.classes)
         self._before = [*movers.classes]
         """What each of the present classes was, or was a part of."""
 
@@ -163,7 +164,7 @@ class _Classes:
         first[self.of_mover[::-1]] = np.arange(size)[::-1]
         order = np.argsort(first)[: np.count_nonzero(first < size)]
         self._first = first[order]
-        self.are_as_before = np.array_equal(order, np.arange(len(first)))
+        self.are_as_before = np.array_equal(order, np.arange(self._count))
         if not self.are_as_before:
             number = np.empty(len(first), np.int64)
             number[order] = np.arange(len(order))

@@ -11,40 +11,38 @@ from msgspec.structs import replace
 
 from rebalancer.model.keys import HOSTNAME
 from rebalancer.model.objects import (
-    CsiVolume,
     CSINode,
+    CsiVolume,
     HostPort,
     LabelSelector,
+    LauncherSpec,
     Node,
     PersistentVolume,
     PersistentVolumeClaim,
-    Pod,
     PodAffinityTerm,
     Requirement,
     ResourceQuota,
 )
 from rebalancer.model.plan import Cost, Goal, Move, Proposal, Subject, Verdict
 from rebalancer.model.snapshot import Snapshot
-from rebalancer.planning.context import PlanningContext
 from rebalancer.planning.movers import Movers, fit_problem
 from rebalancer.planning.view import View
 from rebalancer.scheduling.feasibility import evaluate
-from tests.builders import NOW, cluster, migrating, node, pending_vm, pod, vm
+from tests.builders import cluster, node, pending_vm, pod, vm
+from tests.drain.views import view_of
 from tests.planning.clusters import NODES, clusters
 
-PENDING = pod("to be placed", memory="1Gi", host_ports=(HostPort(80),), labels={"group": "a"})
+LABELS = {"group": "a"}
+PENDING = pod("to be placed", memory="1Gi", host_ports=(HostPort(80),), labels=LABELS)
 _ALONE = PodAffinityTerm(HOSTNAME, LabelSelector((Requirement("group", "Exists"),)), ("default",))
-
-
-def view_of(snapshot: Snapshot) -> View:
-    return View(snapshot, PlanningContext(), lambda _problem, known: known)
+KEEPS_OFF: dict[str, Any] = {"pod_anti_affinity": (_ALONE,)}
 
 
 @st.composite
 def crowds(draw: st.DrawFn) -> Snapshot:
     """Clusters with VMs of few kinds and some that wait besides, quotas, and limits on volumes."""
     snapshot = draw(clusters())
-    labels = st.sampled_from(({}, {"group": "a"}, {"group": "b"}))
+    labels = st.sampled_from(({}, LABELS, {"group": "b"}))
     waiting = [
         pending_vm(
             f"waiting-{i}",
@@ -160,7 +158,9 @@ def assert_is_as_from_scratch(view: View) -> None:
     assert view.movers.vmis == scratch.movers.vmis
     assert view.movers.refused == scratch.movers.refused
     assert classes(view.movers) == classes(scratch.movers)
-    assert arrays(view) == arrays(scratch)
+    expected = arrays(scratch)
+    for name, found in arrays(view).items():
+        assert found == expected[name], name
     for mover, alone in zip(view.movers.movers, scratch.movers.movers, strict=True):
         assert (mover.target_pod, mover.cost) == (alone.target_pod, alone.cost)
     for each in (PENDING, *view.snapshot.pods):
@@ -178,3 +178,53 @@ def test_one_goal_after_another_sees_what_a_new_view_of_its_cluster_would(
     for _ in range(3):
         view = view.after(a_proposal(data.draw, view))
         assert_is_as_from_scratch(view)
+
+
+def test_a_pod_that_keeps_off_some_vms_of_a_class_makes_two_of_it() -> None:
+    alike = [vm(name, on="n1", labels=labels) for name, labels in (("a", {}), ("b", LABELS))]
+    view = view_of(cluster(*map(node, NODES), *alike, pending_vm("p", "1Gi", **KEEPS_OFF)))
+    assert [mover.rules.number for mover in view.movers.movers] == [0, 0]
+    after = view.after(placed("p", "n2"))
+    assert [after.state.nodes[i].name for i in np.flatnonzero(~after.movers.allowed[1])] == ["n2"]
+    assert_is_as_from_scratch(after)
+
+
+def test_a_host_port_that_is_taken_bars_those_that_want_it() -> None:
+    ports = (HostPort(80),)
+    waiting = pending_vm("p", "1Gi", host_ports=ports)
+    view = view_of(cluster(*map(node, NODES), vm("a", on="n1", host_ports=ports), waiting))
+    assert view.movers.allowed.sum() == 3
+    after = view.after(placed("p", "n2"))
+    assert after.movers.allowed.sum() == 2
+    assert_is_as_from_scratch(after)
+
+
+def test_a_claim_for_one_pod_alone_that_is_taken_bars_those_that_would_bring_it() -> None:
+    claim = PersistentVolumeClaim("default", "c", volume_name="v", is_read_write_once_pod=True)
+    hotplugs = vm("a", on="n1", vmi={"launcher": LauncherSpec(hotplugged_claims=("c",))})
+    waiting = pending_vm("p", "1Gi", claim_names=("c",))
+    things = *map(node, NODES), hotplugs, waiting, claim, PersistentVolume("v")
+    view = view_of(cluster(things))
+    assert view.movers.allowed.any()
+    after = view.after(placed("p", "n2"))
+    assert not after.movers.allowed.any()
+    assert_is_as_from_scratch(after)
+
+
+def test_a_pod_bound_elsewhere_than_it_was_expected_gives_that_room_back() -> None:
+    view = view_of(cluster(*map(node, NODES), pending_vm("p", "1Gi", nominated_node_name="n1")))
+    assert not view.movers.movers
+    assert_is_as_from_scratch(view.after(placed("p", "n2")))
+
+
+def test_a_pod_does_not_come_upon_the_room_that_it_holds_itself() -> None:
+    waiting = pending_vm("p", "30Gi", nominated_node_name="n1")
+    view = view_of(cluster(node("n1"), waiting, pending_vm("q", "30Gi")))
+    pods = view.snapshot.pods
+    assert [evaluate(p, view.without(p).state).has_room.tolist() for p in pods] == [[True], [False]]
+    assert view.without(pods[1]) is view
+
+
+def placed(name: str, on: str) -> Proposal:
+    subject = Subject("VirtualMachineInstance", "default", name, f"vmi-{name}")
+    return Proposal(Goal("Test", subject, Verdict.FITS, node=on))
