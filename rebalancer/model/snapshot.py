@@ -154,14 +154,11 @@ class Snapshot(Struct, frozen=True, dict=True):
 
     def with_change(self, change: Change) -> "Snapshot":
         """The snapshot after the change; indexes that are known are carried over."""
-        pods = list(self.pods)
+        pods = [*self.pods, *change.pods]
         for pod in change.bound:
             pods[self.position_of_pod[pod.uid]] = pod
-        after = replace(
-            self,
-            pods=(*pods, *change.pods),
-            migrations=(*self.migrations, *change.migrations),
-        )
+        migrations = (*self.migrations, *change.migrations)
+        after = replace(self, pods=tuple(pods), migrations=migrations)
         vars(after).update(self._indexes_after(change))
         return after
 

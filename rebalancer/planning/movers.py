@@ -231,7 +231,7 @@ def move_problem(
         allowed = movers.allowed.copy()
     for number, home in _homes(movers):
         allowed[number, home] = movers.classes[number].allowed_wherever_pods_are[home]
-    allowed &= ~state.is_draining
+    allowed[:, state.is_draining] = False
     return MoveProblem(
         headroom=np.column_stack([state.headroom(r) for r in resources]),
         mover_node=movers.source,
@@ -260,8 +260,8 @@ def _homes(movers: Movers) -> Iterator[tuple[int, int]]:
 
 def resources_in_play(movers: Movers, pending: Feasibility | None = None) -> list[str]:
     """All that a mover or the pending pod asks for, in the order of the arrays' resource axis."""
-    counts = np.bincount(movers.kind, minlength=len(movers.kinds.found))
-    pods = [movers.kinds.found[kind].target_pod for kind in np.flatnonzero(counts).tolist()]
+    kinds = np.flatnonzero(np.bincount(movers.kind)).tolist()
+    pods = [movers.kinds.found[kind].target_pod for kind in kinds]
     if pending is not None:
         pods.append(pending.pod)
     return sorted({r for pod in pods for r, amount in pod.requests.items() if amount})

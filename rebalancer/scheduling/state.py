@@ -24,13 +24,17 @@ class ClusterState:
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self.nodes: tuple[Node, ...] = snapshot.nodes
-        self.index: Mapping[str, int] = {node.name: i for i, node in enumerate(self.nodes)}
         self._label_masks: dict[tuple[str, str], BoolArray] = {}
         self._selector_masks: dict[int, tuple[Mapping[str, str], BoolArray]] = {}
         self._label_values: dict[str, tuple[str | None, ...]] = {}
         self._domains: dict[str, IntArray] = {}
         self._requested: dict[str, IntArray] = {}
         self._allocatable: dict[str, IntArray] = {}
+
+    @cached_property
+    def index(self) -> Mapping[str, int]:
+        """Node name to its place on the axis."""
+        return {node.name: i for i, node in enumerate(self.nodes)}
 
     def after(self, change: Change, snapshot: Snapshot) -> "ClusterState | None":
         """That of the snapshot that the change makes of this one's; what is known is carried over.
@@ -234,6 +238,7 @@ class ClusterState:
 
 
 _OF_NODES = (
+    "index",
     "_label_masks",
     "_selector_masks",
     "_label_values",

@@ -166,8 +166,8 @@ def assert_is_as_from_scratch(view: View) -> None:
     for each in (PENDING, *view.snapshot.pods):
         here, there = evaluate(each, view.state), evaluate(each, scratch.state)
         assert here.has_room.tolist() == there.has_room.tolist()
-        for (rule, mask), (_, expected) in zip(here.masks, there.masks, strict=True):
-            assert mask.tolist() == expected.tolist(), rule.name
+        for (rule, mask), (_, alike) in zip(here.masks, there.masks, strict=True):
+            assert mask.tolist() == alike.tolist(), rule.name
 
 
 @given(crowds(), st.data())
@@ -203,8 +203,8 @@ def test_a_claim_for_one_pod_alone_that_is_taken_bars_those_that_would_bring_it(
     claim = PersistentVolumeClaim("default", "c", volume_name="v", is_read_write_once_pod=True)
     hotplugs = vm("a", on="n1", vmi={"launcher": LauncherSpec(hotplugged_claims=("c",))})
     waiting = pending_vm("p", "1Gi", claim_names=("c",))
-    things = *map(node, NODES), hotplugs, waiting, claim, PersistentVolume("v")
-    view = view_of(cluster(things))
+    volume = PersistentVolume("v")
+    view = view_of(cluster(*map(node, NODES), hotplugs, waiting, claim, volume))
     assert view.movers.allowed.any()
     after = view.after(placed("p", "n2"))
     assert not after.movers.allowed.any()
