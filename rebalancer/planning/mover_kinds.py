@@ -1,9 +1,10 @@
 """Movers that need the same, so that it is worked out once for all of them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
 from msgspec.structs import replace
 
 from rebalancer.model.keys import ZONE
@@ -25,7 +26,7 @@ from rebalancer.scheduling.filters.volume_restrictions import claim_conflicts
 from rebalancer.scheduling.label_index import LabelIndex
 from rebalancer.scheduling.migration_policy import migration_configuration
 from rebalancer.scheduling.own_launchers import off_others
-from rebalancer.scheduling.state import ClusterState
+from rebalancer.scheduling.state import ClusterState, IntArray
 from rebalancer.scheduling.target_pod import TargetPods, released_requests
 
 Signature = tuple[object, ...]
@@ -75,6 +76,16 @@ class Kinds:
         self._place_of_node: dict[str | None, int] = {}
         self._places: dict[tuple[int, str | None], int] = {}
         self._terms: dict[tuple[PodAffinityTerm, ...], int] = {}
+
+    @cached_property
+    def asked(self) -> Mapping[str, IntArray]:
+        """Resource to how much of it each kind's target pod asks for. Axis: `found`."""
+        return _columns([kind.target_pod.requests for kind in self.found])
+
+    @cached_property
+    def released(self) -> Mapping[str, IntArray]:
+        """As `asked`, what the source node gets back."""
+        return _columns([kind.released for kind in self.found])
 
     @cached_property
     def rules_by_label(self) -> LabelIndex[int]:
@@ -159,6 +170,11 @@ class Kinds:
         if number == len(self.rules):
             self.rules.append(Rules(static, target, source))
         return number
+
+
+def _columns(amounts: Sequence[Amounts]) -> Mapping[str, IntArray]:
+    resources = {resource for each in amounts for resource in each}
+    return {r: np.array([each.get(r, 0) for each in amounts], np.int64) for r in resources}
 
 
 def placement_signature(pod: Pod, state: ClusterState) -> Signature:

@@ -201,7 +201,8 @@ def fit_problem(
     resources = resources_in_play(movers, pending)
     base = move_problem(movers, context, resources, ignores_placement=ignores_placement)
     state = movers.state
-    [request] = _rows([pending.pod.requests], resources)
+    requests = pending.pod.requests
+    request = np.array([requests.get(resource, 0) for resource in resources], np.int64)
     landing = pending.allowed_wherever_pods_are if ignores_placement else pending.allowed
     landing = landing & ~state.is_draining
     if context.execution.hold.kind is HoldKind.LOCK_POD:
@@ -224,7 +225,7 @@ def move_problem(
     as InterPodAffinity, otherwise taken as they are before any move, bar nothing. A bound found
     for it holds for every plan.
     """
-    state, kinds = movers.state, movers.kinds.found
+    state, kinds = movers.state, movers.kinds
     if ignores_placement:
         allowed = _per_node([each.allowed_wherever_pods_are for each in movers.classes], state)
     else:
@@ -235,8 +236,8 @@ def move_problem(
     return MoveProblem(
         headroom=np.column_stack([state.headroom(r) for r in resources]),
         mover_node=movers.source,
-        mover_request=_rows([kind.target_pod.requests for kind in kinds], resources)[movers.kind],
-        mover_release=_rows([kind.released for kind in kinds], resources)[movers.kind],
+        mover_request=_rows(kinds.asked, resources, len(kinds.found))[movers.kind],
+        mover_release=_rows(kinds.released, resources, len(kinds.found))[movers.kind],
         mover_cost=movers.cost,
         mover_class=movers.mover_class,
         allowed=allowed,
@@ -260,11 +261,11 @@ def _homes(movers: Movers) -> Iterator[tuple[int, int]]:
 
 def resources_in_play(movers: Movers, pending: Feasibility | None = None) -> list[str]:
     """All that a mover or the pending pod asks for, in the order of the arrays' resource axis."""
-    kinds = np.flatnonzero(np.bincount(movers.kind)).tolist()
-    pods = [movers.kinds.found[kind].target_pod for kind in kinds]
+    is_met = np.bincount(movers.kind, minlength=len(movers.kinds.found)) > 0
+    asked = {r for r, amounts in movers.kinds.asked.items() if amounts[is_met].any()}
     if pending is not None:
-        pods.append(pending.pod)
-    return sorted({r for pod in pods for r, amount in pod.requests.items() if amount})
+        asked |= {r for r, amount in pending.pod.requests.items() if amount}
+    return sorted(asked)
 
 
 def to_moves(
@@ -310,10 +311,10 @@ def _move_ids(moved: Sequence[Mover]) -> list[str]:
     return ids
 
 
-def _rows(amounts: Sequence[Amounts], resources: Sequence[str]) -> IntArray:
-    """Axes: item, resource."""
-    rows = [[each.get(resource, 0) for resource in resources] for each in amounts]
-    return np.array(rows, np.int64).reshape(len(amounts), len(resources))
+def _rows(columns: Mapping[str, IntArray], resources: Sequence[str], size: int) -> IntArray:
+    """Axes: item, of which there are so many, and resource."""
+    none = np.zeros(size, np.int64)
+    return np.column_stack([columns.get(resource, none) for resource in resources])
 
 
 def _per_node(masks: Sequence[BoolArray], state: ClusterState) -> BoolArray:

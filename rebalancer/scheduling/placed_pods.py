@@ -143,9 +143,9 @@ class _Part:
             # Most selectors mean few pods, which are found by their label.
             first = requirements.pop(0)
             positions = self._labels(first.key).having(first.values)
+            positions = positions[node[self._start + positions] >= 0]
         else:
-            positions = np.arange(len(self._pods))
-        positions = positions[node[self._start + positions] >= 0]
+            positions = np.flatnonzero(node[self._start : self.stop] >= 0)
         for requirement in requirements:
             positions = self._labels(requirement.key).meeting(requirement, positions)
         if is_meant is not None:
