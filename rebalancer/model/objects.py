@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 Amounts = Mapping[str, int]
 """Resource name to amount."""
@@ -173,6 +174,10 @@ class Pod(Struct, frozen=True, gc=False):
     def is_finished(self) -> bool:
         """Whether its containers have ended for good, so that it holds no room any more."""
         return self.phase in {"Succeeded", "Failed"}
+
+    def bound_to(self, node_name: str) -> "Pod":
+        """The pod as it is on that node."""
+        return replace(self, node_name=node_name, phase="Running", unschedulable_since=None)
 
 
 class Condition(Struct, frozen=True, gc=False):

@@ -1,13 +1,15 @@
 """The cluster at one instant, with the indexes that everything else asks."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
+from operator import attrgetter
 from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rebalancer.model.change import Change
 from rebalancer.model.measured_load import MeasuredLoad
 from rebalancer.model.objects import (
     CSIDriver,
@@ -76,6 +78,11 @@ class Snapshot(Struct, frozen=True, dict=True):
         return {pod.key: pod for pod in self.pods}
 
     @cached_property
+    def position_of_pod(self) -> Mapping[str, int]:
+        """Pod uid to its place in `pods`."""
+        return {pod.uid: position for position, pod in enumerate(self.pods)}
+
+    @cached_property
     def claim_by_key(self) -> Mapping[ObjectKey, PersistentVolumeClaim]:
         return {ObjectKey(claim.namespace, claim.name): claim for claim in self.claims}
 
@@ -110,29 +117,22 @@ class Snapshot(Struct, frozen=True, dict=True):
     @cached_property
     def launchers_by_vmi(self) -> Mapping[str, tuple[Pod, ...]]:
         """VMI uid to its launcher pods that have not finished."""
-        return _grouped(
-            (pod.vmi_uid, pod) for pod in self.pods if pod.vmi_uid and not pod.is_finished
-        )
+        return _by("vmi_uid", self.pods)
 
     @cached_property
     def attachments_by_launcher(self) -> Mapping[str, tuple[Pod, ...]]:
         """Launcher pod uid to the pods that bring hot-plugged volumes to it."""
-        return _grouped(
-            (pod.attached_to, pod) for pod in self.pods if pod.attached_to and not pod.is_finished
-        )
+        return _by("attached_to", self.pods)
 
     @cached_property
     def pods_by_node(self) -> Mapping[str, tuple[Pod, ...]]:
         """Node name to the pods that hold room there: bound and not finished."""
-        return _grouped(
-            (pod.node_name, pod) for pod in self.pods if pod.node_name and not pod.is_finished
-        )
+        return _by("node_name", self.pods)
 
     @cached_property
     def migrations_by_vmi(self) -> Mapping[ObjectKey, tuple[Migration, ...]]:
         """All migrations that are left of a VMI, oldest first."""
-        ordered = sorted(self.migrations, key=lambda m: (str(m.created_at or ""), m.name))
-        return _grouped((migration.vmi_key, migration) for migration in ordered)
+        return _by_vmi(self.migrations)
 
     @cached_property
     def migrations_in_flight(self) -> tuple[Migration, ...]:
@@ -149,9 +149,67 @@ class Snapshot(Struct, frozen=True, dict=True):
 
     def with_pod_on(self, pod: Pod, node_name: str) -> "Snapshot":
         """The snapshot as if that pod were bound to that node (and nowhere else)."""
-        bound = replace(pod, node_name=node_name, phase="Running", unschedulable_since=None)
+        bound = pod.bound_to(node_name)
         return replace(self, pods=tuple(bound if p.uid == pod.uid else p for p in self.pods))
 
+    def with_change(self, change: Change) -> "Snapshot":
+        """The snapshot after the change; indexes that are known are carried over."""
+        pods = [*self.pods, *change.pods]
+        for pod in change.bound:
+            pods[self.position_of_pod[pod.uid]] = pod
+        migrations = (*self.migrations, *change.migrations)
+        after = replace(self, pods=tuple(pods), migrations=migrations)
+        vars(after).update(self._indexes_after(change))
+        return after
+
+    def changed_by(self, change: Change) -> list[int]:
+        """Positions of the pods that the change, which has made this snapshot, has put there."""
+        bound = [self.position_of_pod[pod.uid] for pod in change.bound]
+        return [*bound, *range(len(self.pods) - len(change.pods), len(self.pods))]
+
+    def _indexes_after(self, change: Change) -> Mapping[str, object]:
+        """Those that are known of this snapshot and cost much to make anew."""
+        known = vars(self)
+        indexes = {name: known[name] for name in _STAYING if name in known}
+        more = enumerate(change.pods, len(self.pods))
+        position = {**self.position_of_pod, **{pod.uid: i for i, pod in more}}
+        indexes["position_of_pod"] = position
+        bound = {pod.uid for pod in change.bound}
+        for name, field in _PODS_BY.items():
+            if name in known:
+                groups = indexes[name] = dict(known[name])
+                for key, pods in _by(field, (*change.bound, *change.pods)).items():
+                    others = (pod for pod in groups.get(key, ()) if pod.uid not in bound)
+                    in_order = sorted((*others, *pods), key=lambda pod: position[pod.uid])
+                    groups[key] = tuple(in_order)
+        if "migrations_by_vmi" in known:
+            of_vmis = indexes["migrations_by_vmi"] = dict(self.migrations_by_vmi)
+            for vmi, migrations in _by_vmi(change.migrations).items():
+                [of_vmis[vmi]] = _by_vmi((*of_vmis.get(vmi, ()), *migrations)).values()
+        return indexes
+
+
+_STAYING = (
+    "node_by_name",
+    "vmi_by_key",
+    "vmi_by_uid",
+    "claim_by_key",
+    "volume_by_name",
+    "storage_class_by_name",
+    "csi_driver_by_name",
+    "network_attachment_by_key",
+    "labels_by_namespace",
+    "quotas_by_namespace",
+    "limit_ranges_by_namespace",
+)
+"""Indexes of what no change changes."""
+
+_PODS_BY = {
+    "launchers_by_vmi": "vmi_uid",
+    "attachments_by_launcher": "attached_to",
+    "pods_by_node": "node_name",
+}
+"""Index to the pods' field that it is by."""
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -168,3 +226,16 @@ def _grouped(pairs: Iterable[tuple[K, V]]) -> Mapping[K, tuple[V, ...]]:
     for key, values in more.items():
         groups[key] = (*groups[key], *values)
     return groups
+
+
+def _by(field: str, pods: Sequence[Pod]) -> Mapping[str, tuple[Pod, ...]]:
+    """The pods that have not finished by one of their fields, where it is set."""
+    keys = map(attrgetter(field), pods)
+    pairs = zip(keys, pods, strict=True)
+    return _grouped((key, pod) for key, pod in pairs if key and not pod.is_finished)
+
+
+def _by_vmi(migrations: Iterable[Migration]) -> Mapping[ObjectKey, tuple[Migration, ...]]:
+    """Oldest first."""
+    ordered = sorted(migrations, key=lambda m: (str(m.created_at or ""), m.name))
+    return _grouped((migration.vmi_key, migration) for migration in ordered)

@@ -1,12 +1,16 @@
 """Movers that need the same, so that it is worked out once for all of them."""
 
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
 from msgspec.structs import replace
 
 from rebalancer.model.keys import ZONE
 from rebalancer.model.objects import (
     Amounts,
+    LabelSelector,
     PersistentVolume,
     Pod,
     PodAffinityTerm,
@@ -19,9 +23,10 @@ from rebalancer.scheduling.claimed_volumes import claimed_volumes
 from rebalancer.scheduling.filters.inter_pod_affinity import barring_terms
 from rebalancer.scheduling.filters.volume_binding import claim_problems
 from rebalancer.scheduling.filters.volume_restrictions import claim_conflicts
+from rebalancer.scheduling.label_index import LabelIndex
 from rebalancer.scheduling.migration_policy import migration_configuration
 from rebalancer.scheduling.own_launchers import off_others
-from rebalancer.scheduling.state import ClusterState
+from rebalancer.scheduling.state import ClusterState, IntArray
 from rebalancer.scheduling.target_pod import TargetPods, released_requests
 
 Signature = tuple[object, ...]
@@ -71,6 +76,25 @@ class Kinds:
         self._place_of_node: dict[str | None, int] = {}
         self._places: dict[tuple[int, str | None], int] = {}
         self._terms: dict[tuple[PodAffinityTerm, ...], int] = {}
+
+    @cached_property
+    def asked(self) -> Mapping[str, IntArray]:
+        """Resource to how much of it each kind's target pod asks for. Axis: `found`."""
+        return _columns([kind.target_pod.requests for kind in self.found])
+
+    @cached_property
+    def released(self) -> Mapping[str, IntArray]:
+        """As `asked`, what the source node gets back."""
+        return _columns([kind.released for kind in self.found])
+
+    @cached_property
+    def rules_by_label(self) -> LabelIndex[int]:
+        """Indexes of rules by the labels of other pods that they look at."""
+        return LabelIndex(
+            (selector, number)
+            for number, rules in enumerate(self.rules)
+            for selector in _selectors(rules.target_pod)
+        )
 
     def of(self, vmi: VirtualMachineInstance, pod: Pod) -> int:
         """The index in `found` of the VM's kind; `pod` is its launcher pod."""
@@ -148,6 +172,11 @@ class Kinds:
         return number
 
 
+def _columns(amounts: Sequence[Amounts]) -> Mapping[str, IntArray]:
+    resources = {resource for each in amounts for resource in each}
+    return {r: np.array([each.get(r, 0) for each in amounts], np.int64) for r in resources}
+
+
 def placement_signature(pod: Pod, state: ClusterState) -> Signature:
     """Equal for pods that the rules treat alike on every node."""
     return (
@@ -174,6 +203,14 @@ def _dynamic_signature(pod: Pod) -> Signature:
         pod.host_ports,
         _itself(pod) if pod.pod_affinity or pod.topology_spread else (),
     )
+
+
+def _selectors(pod: Pod) -> Iterator[LabelSelector | None]:
+    """Of the other pods that its rules depend on."""
+    for term in (*pod.pod_affinity, *pod.pod_anti_affinity):
+        yield term.selector
+    for constraint in pod.topology_spread:
+        yield constraint.selector
 
 
 def _looks_at_itself(vmi: VirtualMachineInstance, pod: Pod) -> bool:

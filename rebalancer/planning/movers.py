@@ -22,7 +22,7 @@ from rebalancer.policy.model import HoldKind
 from rebalancer.scheduling.feasibility import Feasibility
 from rebalancer.scheduling.migration_policy import migration_configuration
 from rebalancer.scheduling.movability import Movability
-from rebalancer.scheduling.state import ClusterState, IntArray
+from rebalancer.scheduling.state import BoolArray, ClusterState, IntArray
 
 MILLISECONDS = 1000
 """Costs are seconds for people and whole milliseconds for the planner."""
@@ -76,6 +76,8 @@ class Movers(Struct, frozen=True, eq=False, dict=True):
     mover_class: IntArray
     """(m,) index of its class."""
     classes: tuple[PlacementClass, ...]
+    allowed: BoolArray
+    """(k, n) where each class may go."""
     refused: Mapping[str, tuple[Refusal, ...]]
     """By node name."""
 
@@ -132,7 +134,6 @@ def find_movers(state: ClusterState, context: PlanningContext) -> Movers:
     snapshot = state.snapshot
     movability = _movability(snapshot, context)
     kinds = Kinds(state, context.cost)
-    position = {pod.uid: i for i, pod in enumerate(snapshot.pods) if pod.vmi_uid}
     refused: dict[str, list[Refusal]] = {}
     vmis: list[VirtualMachineInstance] = []
     pods: list[int] = []
@@ -150,7 +151,7 @@ def find_movers(state: ClusterState, context: PlanningContext) -> Movers:
             target = kinds.found[kinds_of[-1]].target_pod
             past[len(vmis)] = costs.base_cost(vmi, target, snapshot, context.cost)
         vmis.append(vmi)
-        pods.append(position[pod.uid])
+        pods.append(snapshot.position_of_pod[pod.uid])
     source_pod, kind = np.array(pods, np.int64), np.array(kinds_of, np.int64)
     cost = _milliseconds(kind.cost for kind in kinds.found)[kind]
     cost[list(past)] = _milliseconds(past.values())
@@ -166,6 +167,7 @@ def find_movers(state: ClusterState, context: PlanningContext) -> Movers:
         cost=cost,
         mover_class=mover_class,
         classes=classes,
+        allowed=_per_node([each.allowed for each in classes], state),
         refused={node: tuple(refusals) for node, refusals in refused.items()},
     )
 
@@ -199,7 +201,8 @@ def fit_problem(
     resources = resources_in_play(movers, pending)
     base = move_problem(movers, context, resources, ignores_placement=ignores_placement)
     state = movers.state
-    [request] = _rows([pending.pod.requests], resources)
+    requests = pending.pod.requests
+    request = np.array([requests.get(resource, 0) for resource in resources], np.int64)
     landing = pending.allowed_wherever_pods_are if ignores_placement else pending.allowed
     landing = landing & ~state.is_draining
     if context.execution.hold.kind is HoldKind.LOCK_POD:
@@ -222,22 +225,19 @@ def move_problem(
     as InterPodAffinity, otherwise taken as they are before any move, bar nothing. A bound found
     for it holds for every plan.
     """
-    state, kinds = movers.state, movers.kinds.found
-    allowed = np.array(
-        [
-            rules.allowed_wherever_pods_are if ignores_placement else rules.allowed
-            for rules in movers.classes
-        ],
-        np.bool_,
-    ).reshape(len(movers.classes), len(state.nodes))
+    state, kinds = movers.state, movers.kinds
+    if ignores_placement:
+        allowed = _per_node([each.allowed_wherever_pods_are for each in movers.classes], state)
+    else:
+        allowed = movers.allowed.copy()
     for number, home in _homes(movers):
         allowed[number, home] = movers.classes[number].allowed_wherever_pods_are[home]
-    allowed &= ~state.is_draining
+    allowed[:, state.is_draining] = False
     return MoveProblem(
         headroom=np.column_stack([state.headroom(r) for r in resources]),
         mover_node=movers.source,
-        mover_request=_rows([kind.target_pod.requests for kind in kinds], resources)[movers.kind],
-        mover_release=_rows([kind.released for kind in kinds], resources)[movers.kind],
+        mover_request=_rows(kinds.asked, resources, len(kinds.found))[movers.kind],
+        mover_release=_rows(kinds.released, resources, len(kinds.found))[movers.kind],
         mover_cost=movers.cost,
         mover_class=movers.mover_class,
         allowed=allowed,
@@ -261,10 +261,11 @@ def _homes(movers: Movers) -> Iterator[tuple[int, int]]:
 
 def resources_in_play(movers: Movers, pending: Feasibility | None = None) -> list[str]:
     """All that a mover or the pending pod asks for, in the order of the arrays' resource axis."""
-    pods = [kind.target_pod for kind in movers.kinds.found]
+    is_met = np.bincount(movers.kind, minlength=len(movers.kinds.found)) > 0
+    asked = {r for r, amounts in movers.kinds.asked.items() if amounts[is_met].any()}
     if pending is not None:
-        pods.append(pending.pod)
-    return sorted({r for pod in pods for r, amount in pod.requests.items() if amount})
+        asked |= {r for r, amount in pending.pod.requests.items() if amount}
+    return sorted(asked)
 
 
 def to_moves(
@@ -310,10 +311,15 @@ def _move_ids(moved: Sequence[Mover]) -> list[str]:
     return ids
 
 
-def _rows(amounts: Sequence[Amounts], resources: Sequence[str]) -> IntArray:
-    """Axes: item, resource."""
-    rows = [[each.get(resource, 0) for resource in resources] for each in amounts]
-    return np.array(rows, np.int64).reshape(len(amounts), len(resources))
+def _rows(columns: Mapping[str, IntArray], resources: Sequence[str], size: int) -> IntArray:
+    """Axes: item, of which there are so many, and resource."""
+    none = np.zeros(size, np.int64)
+    return np.column_stack([columns.get(resource, none) for resource in resources])
+
+
+def _per_node(masks: Sequence[BoolArray], state: ClusterState) -> BoolArray:
+    """Axes: mask, node."""
+    return np.array(masks, np.bool_).reshape(len(masks), len(state.nodes))
 
 
 def _milliseconds(each: Iterable[Cost]) -> IntArray:

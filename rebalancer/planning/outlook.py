@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from rebalancer.model.change import Change
 from rebalancer.model.keys import CREATED_BY, HOSTNAME
 from rebalancer.model.objects import (
     LabelSelector,
@@ -18,27 +19,33 @@ from rebalancer.scheduling.target_pod import target_pod
 
 
 def with_proposal(snapshot: Snapshot, proposal: Proposal) -> Snapshot:
+    """What the next goal sees; the same snapshot where the proposal changes nothing."""
+    change = change_by(proposal, snapshot)
+    return snapshot.with_change(change) if change else snapshot
+
+
+def change_by(proposal: Proposal, snapshot: Snapshot) -> Change:
     """Every move is under way, its room taken on both nodes, and the nodes with new room are held.
 
     What the moves will free counts for nothing, so a later goal's moves never wait for these. A
     VM that needs no moves has its place as well, where the scheduler is expected to put it.
     """
     goal = proposal.goal
-    bound = snapshot
+    bound: tuple[Pod, ...] = ()
     if goal.is_for_vm and goal.node and goal.verdict in {Verdict.PLANNED, Verdict.FITS}:
         launchers = snapshot.launchers_by_vmi[goal.subject.uid]
         pending = next(pod for pod in launchers if pod.node_name is None)
-        bound = snapshot.with_pod_on(pending, goal.node)
+        bound = (pending.bound_to(goal.node),)
     if not proposal.moves:
-        return bound
+        return Change(bound=bound)
     locks = (
         lock_pod(f"hold-{goal.subject.uid}-{node}", node, admitted)
         for node, admitted in held_nodes(goal, proposal.moves, snapshot).items()
     )
-    return replace(
-        bound,
-        pods=(*bound.pods, *_arriving(snapshot, proposal.moves), *locks),
-        migrations=(*bound.migrations, *(_under_way(move) for move in proposal.moves)),
+    return Change(
+        pods=(*_arriving(snapshot, proposal.moves), *locks),
+        bound=bound,
+        migrations=tuple(_under_way(move) for move in proposal.moves),
     )
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rebalancer.model.objects import Pod
 from rebalancer.planning import cost as costs
 from rebalancer.planning.mover_kinds import Rules, Signature
 from rebalancer.policy.model import CostPolicy
@@ -55,8 +56,7 @@ def placement_classes(
         if signature not in static:
             charges = costs.target_charges(pod, state.nodes[source], state, policy)
             static[signature] = _Static(all_allow(STATIC_RULES, pod, state), charges)
-        own = own_terms_allow(pod, state) & all_allow(_OWN_PLACEMENT_RULES, pod, state)
-        return static[signature], own & static[signature].allowed
+        return static[signature], static[signature].allowed & own_rules_allow(pod, state)
 
     @cache
     def of_group(index: int) -> BoolArray:
@@ -73,6 +73,11 @@ def placement_classes(
     order = np.argsort(first)
     classes = (made(n, *divmod(pair, size)) for n, pair in enumerate(pairs[order].tolist()))
     return np.argsort(order)[index], tuple(classes)
+
+
+def own_rules_allow(pod: Pod, state: ClusterState) -> BoolArray:
+    """Which nodes the pod's own rules about other pods let it go to."""
+    return own_terms_allow(pod, state) & all_allow(_OWN_PLACEMENT_RULES, pod, state)
 
 
 class _Static(NamedTuple):

@@ -12,7 +12,8 @@ from rebalancer.planning.fit import SecondStage
 from rebalancer.planning.isolation import IsolatedSearch
 from rebalancer.planning.mover_kinds import placement_signature
 from rebalancer.planning.movers import Movers, find_movers
-from rebalancer.planning.outlook import with_proposal
+from rebalancer.planning.movers_after import movers_after
+from rebalancer.planning.outlook import change_by
 from rebalancer.scheduling.state import ClusterState
 
 Needs = tuple[object, ...]
@@ -49,13 +50,20 @@ class View(Struct, frozen=True, dict=True):
 
     def without(self, pod: Pod) -> "View":
         """What the pod comes upon: room that it holds already must not be in its way."""
-        if all(placed.uid != pod.uid for placed, _ in self.state.placements):
+        position = self.snapshot.position_of_pod.get(pod.uid)
+        if position is None or self.state.node_of_pod[position] < 0:
             return self
         return View(self.snapshot.without_pod(pod), self.context, self.second_stage)
 
     def after(self, proposal: Proposal) -> "View":
         """What the next goal sees; the same view where the proposal changes nothing."""
-        snapshot = with_proposal(self.snapshot, proposal)
-        return (
-            self if snapshot is self.snapshot else View(snapshot, self.context, self.second_stage)
-        )
+        change = change_by(proposal, self.snapshot)
+        if not change:
+            return self
+        after = View(self.snapshot.with_change(change), self.context, self.second_stage)
+        known = vars(self)
+        if "state" in known and (state := self.state.after(change, after.snapshot)):
+            vars(after)["state"] = state
+            if "movers" in known and (movers := movers_after(change, self.movers, state)):
+                vars(after)["movers"] = movers
+        return after

@@ -1,6 +1,7 @@
 """Which CSI volumes are attached to which nodes, and how many each node can take."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 
 from rebalancer.model.objects import CsiVolume, Pod
@@ -15,11 +16,30 @@ class AttachedVolumes:
     """
 
     def __init__(
-        self, snapshot: Snapshot, index: Mapping[str, int], placements: Sequence[tuple[Pod, int]]
+        self,
+        snapshot: Snapshot,
+        index: Mapping[str, int],
+        placements: Callable[[], Sequence[tuple[Pod, int]]],
     ) -> None:
+        """`placements`: asked once it is needed."""
         self._snapshot = snapshot
         self._index = index
         self._placements = placements
+
+    def after(
+        self,
+        arrived: Sequence[tuple[Pod, int]],
+        placements: Callable[[], Sequence[tuple[Pod, int]]],
+    ) -> "AttachedVolumes":
+        """With those of more pods."""
+        after = copy(self)
+        after._placements = placements
+        for name in ("in_use", "attached"):
+            if name in vars(self):
+                volumes = vars(after)[name] = dict(vars(self)[name])
+                for pod, node in arrived:
+                    volumes[node] = volumes.get(node, frozenset()) | self.of(pod)
+        return after
 
     def of(self, pod: Pod) -> frozenset[CsiVolume]:
         """The pod's CSI volumes, those included that would be made for it."""
@@ -40,7 +60,7 @@ class AttachedVolumes:
     def in_use(self) -> Mapping[int, frozenset[CsiVolume]]:
         """Node to the volumes of the pods there."""
         volumes: dict[int, set[CsiVolume]] = {}
-        for pod, node in self._placements:
+        for pod, node in self._placements():
             if pod.claim_names:
                 volumes.setdefault(node, set()).update(self.of(pod))
         return {node: frozenset(found) for node, found in volumes.items()}

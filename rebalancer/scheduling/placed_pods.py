@@ -1,12 +1,15 @@
 """The pods of a snapshot as columns, so that of 100,000 those are found at once that are meant."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rebalancer.model.objects import LabelSelector, Pod, PodAffinityTerm, Requirement
+from rebalancer.scheduling.label_index import LabelIndex
 from rebalancer.scheduling.matching import meets
 
 BoolArray = NDArray[np.bool_]
@@ -73,20 +76,32 @@ class PlacedPods:
     def __init__(self, pods: Sequence[Pod], node: IntArray) -> None:
         self.pods = pods
         self.node = node
-        self._columns: dict[str, Column] = {}
+        self._parts = [_Part(pods, 0)]
+
+    def after(self, pods: Sequence[Pod], node: IntArray, changed: Sequence[int]) -> "PlacedPods":
+        """With more pods behind these, and with some in their place that are on a node now.
+
+        Args:
+            changed: positions of all that are new or in another's place.
+        """
+        after = PlacedPods(pods, node)
+        whole = self._parts[0]
+        after._parts = [whole, _Part(pods[whole.stop :], whole.stop)]
+        for name, test in _FLAGS.items():
+            if name in vars(self):
+                flags = np.append(vars(self)[name], np.zeros(len(pods) - len(self.pods), np.bool_))
+                flags[changed] = [test(pods[position]) for position in changed]
+                vars(after)[name] = flags
+        return after
 
     @cached_property
     def is_bound(self) -> BoolArray:
         """Which are there; the others are only expected."""
-        return np.array([pod.node_name is not None for pod in self.pods], np.bool_)
+        return np.array([*map(_FLAGS["is_bound"], self.pods)], np.bool_)
 
     @cached_property
     def is_terminating(self) -> BoolArray:
-        return np.array([pod.is_terminating for pod in self.pods], np.bool_)
-
-    @cached_property
-    def _namespaces(self) -> Column:
-        return Column([pod.namespace for pod in self.pods])
+        return np.array([*map(_FLAGS["is_terminating"], self.pods)], np.bool_)
 
     def selected(
         self, selector: LabelSelector | None, is_meant: NamespaceTest | None = None
@@ -96,32 +111,58 @@ class PlacedPods:
         """
         if selector is None:
             return np.empty(0, np.int64)
+        found = [part.selected(selector, is_meant, self.node) for part in self._parts]
+        return np.concatenate(found)
+
+
+_FLAGS: Mapping[str, Callable[[Pod], bool]] = {
+    "is_bound": lambda pod: pod.node_name is not None,
+    "is_terminating": lambda pod: pod.is_terminating,
+}
+
+
+class _Part:
+    """Labels and namespaces, as columns, of pods that follow each other from position `start`."""
+
+    def __init__(self, pods: Sequence[Pod], start: int) -> None:
+        self._pods = pods
+        self._start = start
+        self.stop = start + len(pods)
+        self._columns: dict[str, Column] = {}
+
+    @cached_property
+    def _namespaces(self) -> Column:
+        return Column([pod.namespace for pod in self._pods])
+
+    def selected(
+        self, selector: LabelSelector, is_meant: NamespaceTest | None, node: IntArray
+    ) -> IntArray:
+        """As `PlacedPods.selected`, of these pods; `node` is of all."""
         requirements = sorted(selector.requirements, key=lambda each: each.operator != "In")
         if requirements and requirements[0].operator == "In":
             # Most selectors mean few pods, which are found by their label.
             first = requirements.pop(0)
             positions = self._labels(first.key).having(first.values)
+            positions = positions[node[self._start + positions] >= 0]
         else:
-            positions = np.arange(len(self.pods))
-        positions = positions[self.node[positions] >= 0]
+            positions = np.flatnonzero(node[self._start : self.stop] >= 0)
         for requirement in requirements:
             positions = self._labels(requirement.key).meeting(requirement, positions)
-        if is_meant is None:
-            return positions
-        return self._namespaces.where(lambda name: name is not None and is_meant(name), positions)
+        if is_meant is not None:
+            positions = self._namespaces.where(
+                lambda name: name is not None and is_meant(name), positions
+            )
+        return self._start + positions
 
     def _labels(self, key: str) -> Column:
         column = self._columns.get(key)
         if column is None:
-            column = self._columns[key] = Column([pod.labels.get(key) for pod in self.pods])
+            column = self._columns[key] = Column([pod.labels.get(key) for pod in self._pods])
         return column
 
 
 class PlacedTerms:
-    """Required anti-affinity of the pods that are there, found by the pods that it keeps off.
-
-    Most terms ask for one value of one label, so a pod's own labels lead to the terms about it.
-    """
+    """Required anti-affinity of the pods that are there, found by the pods that it keeps off."""
 
     def __init__(self, pods: Sequence[Pod], node: IntArray) -> None:
         holders: dict[PodAffinityTerm, list[int]] = {}
@@ -136,28 +177,21 @@ class PlacedTerms:
                 by_identity[id(pod.pod_anti_affinity)] = lists
             for positions in lists:
                 positions.append(position)
-        self.holders = holders
+        self.holders: Mapping[PodAffinityTerm, list[int]] = holders
         """Term to the positions of the pods that have it."""
-        self._by_label: dict[tuple[str, str], list[PodAffinityTerm]] = {}
-        self._others: list[PodAffinityTerm] = []
-        for term in holders:
-            pairs = _label_pairs(term)
-            if pairs is None:
-                self._others.append(term)
-            for pair in pairs or ():
-                self._by_label.setdefault(pair, []).append(term)
+        self._index = LabelIndex((term.selector, term) for term in holders)
+
+    def after(self, pods: Sequence[Pod], arrived: Iterable[int]) -> "PlacedTerms":
+        """With those of the pods at more positions."""
+        after = copy(self)
+        held = after.holders = dict(self.holders)
+        for position in arrived:
+            for term in pods[position].pod_anti_affinity:
+                held[term] = sorted((*held.get(term, ()), position))
+        new = (term for term in islice(held, len(self.holders), None))
+        after._index = self._index.with_more((term.selector, term) for term in new)
+        return after
 
     def candidates(self, pod: Pod) -> list[PodAffinityTerm]:
         """Terms that may mean the pod; all others do not."""
-        found = [term for pair in pod.labels.items() for term in self._by_label.get(pair, ())]
-        return list(dict.fromkeys([*found, *self._others]))
-
-
-def _label_pairs(term: PodAffinityTerm) -> list[tuple[str, str]] | None:
-    """Labels of which a pod must have one for the term to mean it; None where there are none."""
-    if term.selector is None:
-        return []
-    for requirement in term.selector.requirements:
-        if requirement.operator == "In":
-            return [(requirement.key, value) for value in requirement.values]
-    return None
+        return self._index.candidates(pod.labels)

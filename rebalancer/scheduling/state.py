@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from rebalancer.model.change import Change
 from rebalancer.model.keys import HOSTNAME
 from rebalancer.model.objects import Amounts, HostPort, Node, ObjectKey, Pod, Taint
 from rebalancer.model.snapshot import Snapshot
@@ -23,13 +24,50 @@ class ClusterState:
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self.nodes: tuple[Node, ...] = snapshot.nodes
-        self.index: Mapping[str, int] = {node.name: i for i, node in enumerate(self.nodes)}
         self._label_masks: dict[tuple[str, str], BoolArray] = {}
         self._selector_masks: dict[int, tuple[Mapping[str, str], BoolArray]] = {}
         self._label_values: dict[str, tuple[str | None, ...]] = {}
         self._domains: dict[str, IntArray] = {}
         self._requested: dict[str, IntArray] = {}
         self._allocatable: dict[str, IntArray] = {}
+
+    @cached_property
+    def index(self) -> Mapping[str, int]:
+        """Node name to its place on the axis."""
+        return {node.name: i for i, node in enumerate(self.nodes)}
+
+    def after(self, change: Change, snapshot: Snapshot) -> "ClusterState | None":
+        """That of the snapshot that the change makes of this one's; what is known is carried over.
+
+        None where a pod is bound elsewhere than it was expected: nothing is taken back here.
+        """
+        after = ClusterState(snapshot)
+        pods, changed = snapshot.pods, snapshot.changed_by(change)
+        before = np.append(self.node_of_pod, np.full(len(change.pods), -1))
+        node_of_pod = before.copy()
+        node_of_pod[changed] = [self._node_of(pods[position]) for position in changed]
+        if (node_of_pod != before)[before >= 0].any():
+            return None
+        arrived = [i for i in changed if before[i] < 0 <= node_of_pod[i]]
+        placements = [(pods[i], int(node_of_pod[i])) for i in arrived]
+        known = vars(self)
+        vars(after).update({name: known[name] for name in _OF_NODES if name in known})
+        after.node_of_pod = node_of_pod
+        for resource, column in self._requested.items():
+            after._requested[resource] = column.copy()
+            for pod, node in placements:
+                after._requested[resource][node] += pod.requests.get(resource, 0)
+        if "placed" in known:
+            after.placed = self.placed.after(pods, node_of_pod, changed)
+        if "placed_terms" in known:
+            after.placed_terms = self.placed_terms.after(pods, arrived)
+        if "placed_host_ports" in known:
+            after.placed_host_ports = (*self.placed_host_ports, *_host_ports(placements))
+        if "claims_in_use" in known:
+            after.claims_in_use = {**self.claims_in_use, **_claims(placements)}
+        if "volumes" in known:
+            after.volumes = self.volumes.after(placements, lambda: after.placements)
+        return after
 
     def label_values(self, key: str) -> tuple[str | None, ...]:
         """Each node's value of a label, None where it has none."""
@@ -171,21 +209,17 @@ class ClusterState:
     @cached_property
     def placed_host_ports(self) -> tuple[tuple[HostPort, Pod, int], ...]:
         """Ports that are taken, by which pod, and the index of its node."""
-        return tuple((port, pod, i) for pod, i in self.placements for port in pod.host_ports)
+        return _host_ports(self.placements)
 
     @cached_property
     def claims_in_use(self) -> Mapping[ObjectKey, Pod]:
         """Each claim that a placed pod uses, and one such pod."""
-        return {
-            ObjectKey(pod.namespace, name): pod
-            for pod, _ in self.placements
-            for name in pod.claim_names
-        }
+        return _claims(self.placements)
 
     @cached_property
     def volumes(self) -> AttachedVolumes:
         """CSI volumes, and where they are attached."""
-        return AttachedVolumes(self.snapshot, self.index, self.placements)
+        return AttachedVolumes(self.snapshot, self.index, lambda: self.placements)
 
     def domains(self, topology_key: str) -> IntArray:
         """Each node's topology domain by number, -1 where it has none. Axis: node."""
@@ -201,3 +235,29 @@ class ClusterState:
         is_meant[domains[nodes]] = True
         is_meant[-1] = False
         return is_meant[domains]
+
+
+_OF_NODES = (
+    "index",
+    "_label_masks",
+    "_selector_masks",
+    "_label_values",
+    "_domains",
+    "_allocatable",
+    "is_ready",
+    "is_unschedulable",
+    "is_draining",
+    "nodes_by_taints",
+    "_index_by_hostname",
+)
+"""What depends on the nodes alone."""
+
+
+def _host_ports(placements: Sequence[tuple[Pod, int]]) -> tuple[tuple[HostPort, Pod, int], ...]:
+    return tuple((port, pod, node) for pod, node in placements for port in pod.host_ports)
+
+
+def _claims(placements: Sequence[tuple[Pod, int]]) -> Mapping[ObjectKey, Pod]:
+    return {
+        ObjectKey(pod.namespace, name): pod for pod, _ in placements for name in pod.claim_names
+    }

@@ -21,6 +21,7 @@ from rebalancer.model.objects import Pod, PodAffinityTerm
 from rebalancer.scheduling.filters.base import Filter
 from rebalancer.scheduling.matching import selects
 from rebalancer.scheduling.own_launchers import is_off_its_launchers
+from rebalancer.scheduling.placed_pods import NamespaceTest
 from rebalancer.scheduling.state import BoolArray, ClusterState, IntArray
 
 
@@ -46,10 +47,10 @@ def barring_groups(state: ClusterState) -> BarringGroups:
     group = np.zeros(len(placed.pods), np.int64)
     index_of: dict[tuple[PodAffinityTerm, ...], int] = {(): 0}
     terms: list[tuple[PodAffinityTerm, ...]] = [()]
-    for term, holders in state.placed_terms.holders.items():
-        if is_off_its_launchers(term, placed.pods[holders[0]]):
+    for term in state.placed_terms.holders:
+        if bars_only_its_own(term, state):
             continue
-        barred = placed.selected(term.selector, partial(_includes, term, state, in_doubt=True))
+        barred = barred_pods(term, state)
         before, which = np.unique(group[barred], return_inverse=True)
         after = []
         for index in before.tolist():
@@ -59,6 +60,17 @@ def barring_groups(state: ClusterState) -> BarringGroups:
                 terms.append(more)
         group[barred] = np.array(after, np.int64)[which]
     return BarringGroups(group, terms)
+
+
+def bars_only_its_own(term: PodAffinityTerm, state: ClusterState) -> bool:
+    """Whether those that have it have it against their VM's other launchers."""
+    [holder, *_] = state.placed_terms.holders[term]
+    return is_off_its_launchers(term, state.placed.pods[holder])
+
+
+def barred_pods(term: PodAffinityTerm, state: ClusterState) -> IntArray:
+    """Positions of the placed pods whose like the term of a pod that is there keeps off."""
+    return state.placed.selected(term.selector, _namespace_test(term, state, in_doubt=True))
 
 
 def _allowed(pod: Pod, state: ClusterState) -> BoolArray:
@@ -125,8 +137,17 @@ def meant_pods(term: PodAffinityTerm, state: ClusterState, *, in_doubt: bool) ->
     selector = term.namespace_selector
     if in_doubt and selector is not None and selects(selector, {}):
         return state.placed.selected(term.selector)
-    is_meant = partial(_includes, term, state, in_doubt=in_doubt)
-    return state.placed.selected(term.selector, is_meant)
+    return state.placed.selected(term.selector, _namespace_test(term, state, in_doubt=in_doubt))
+
+
+def _namespace_test(
+    term: PodAffinityTerm, state: ClusterState, *, in_doubt: bool
+) -> NamespaceTest | None:
+    """Whether the term means a namespace; None where it means all."""
+    selector = term.namespace_selector
+    if selector is not None and not selector.requirements:
+        return None
+    return partial(_includes, term, state, in_doubt=in_doubt)
 
 
 def _includes(
