@@ -142,7 +142,7 @@ CASES = {
     "R33-openshift-docs#60910-another-makes-room": Case(
         lambda: pieces(movable=True),
         PLANNED,
-        "s->n3 v1->n2 v2->n2 v3->n3 v4->n3 v5->n2",
+        "s->n3 v1->n2 v2->n2 v3->n2 v4->n3 v5->n3",
         ("VMs 5 to be migrated, 1 moved elsewhere to make room for them", "n1: proven"),
     ),
     "R33-openshift-docs#60910-nobody-can-make-room": Case(
