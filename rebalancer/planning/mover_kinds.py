@@ -1,5 +1,6 @@
 """Movers that need the same, so that it is worked out once for all of them."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -131,10 +132,13 @@ class Kinds:
             id(pod.topology_spread),
             pod.host_ports,
             pod.priority,
-            _claims(claiming, self._state) if claiming.claim_names else (),
+            self._claims(claiming, pod.node_name) if claiming.claim_names else (),
             _itself(pod) if _looks_at_itself(vmi, pod) else (),
             tuple(frozenset(each.requests.items()) for each in attached),
         )
+
+    def _claims(self, pod: Pod, node_name: str | None) -> Signature:
+        return _claims(pod, self._state, self._state.index[node_name or ""])
 
     def _place(self, node_name: str | None) -> int:
         """Equal for nodes that put the same into selectors and are in one zone."""
@@ -164,7 +168,7 @@ class Kinds:
         target = replace(target, pod_anti_affinity=off_others(target))
         zone = self._state.nodes[source].labels.get(ZONE)
         # Of target pods, equal node selectors are one object.
-        static = zone, id(target.node_selector), _static_signature(target, self._state)
+        static = zone, id(target.node_selector), _static_signature(target, self._state, source)
         signature = static, _dynamic_signature(target)
         number = self._by_rules.setdefault(signature, len(self.rules))
         if number == len(self.rules):
@@ -181,15 +185,18 @@ def placement_signature(pod: Pod, state: ClusterState) -> Signature:
     """Equal for pods that the rules treat alike on every node."""
     return (
         tuple(sorted(pod.node_selector.items())),
-        _static_signature(pod, state),
+        _static_signature(pod, state, None),
         _dynamic_signature(pod),
         barring_terms(pod, state),
     )
 
 
-def _static_signature(pod: Pod, state: ClusterState) -> Signature:
-    """Of the pod's rules that depend on no other pods, and of its claims; without its selector."""
-    return pod.node_affinity, pod.tolerations, _claims(pod, state)
+def _static_signature(pod: Pod, state: ClusterState, source: int | None) -> Signature:
+    """Of the pod's rules that depend on no other pods, and of its claims; without its selector.
+
+    `source`: index of the node that it comes from.
+    """
+    return pod.node_affinity, pod.tolerations, _claims(pod, state, source)
 
 
 def _dynamic_signature(pod: Pod) -> Signature:
@@ -227,16 +234,29 @@ def _hotplugs(vmi: VirtualMachineInstance) -> bool:
     return vmi.launcher is not None and bool(vmi.launcher.hotplugged_claims)
 
 
-def _claims(pod: Pod, state: ClusterState) -> Signature:
+def _claims(pod: Pod, state: ClusterState, source: int | None) -> Signature:
+    volumes = tuple(claimed_volumes(pod, state.snapshot))
     return (
         claim_problems(pod, state),
-        tuple(_reachability(each, state) for each in claimed_volumes(pod, state.snapshot)),
+        tuple((each.node_affinity, each.zones, each.csi and each.csi.driver) for each in volumes),
+        _counted(volumes, state, source),
         claim_conflicts(pod, state),
     )
 
 
-def _reachability(volume: PersistentVolume, state: ClusterState) -> Signature:
-    """What the rules look at in a volume; which one it is matters only to a driver's limits."""
-    is_limited = volume.csi is not None and volume.csi.driver in state.volumes.limits
-    driver = volume.csi.driver if volume.csi else ""
-    return volume.node_affinity, volume.zones, volume.csi if is_limited else driver
+def _counted(
+    volumes: Sequence[PersistentVolume], state: ClusterState, source: int | None
+) -> Signature:
+    """Equal for volumes that count alike towards the drivers' limits on every node.
+
+    A volume does not count where it is in use already. As a rule that is only where its pod comes
+    from; if that node could take it once more anyway, it makes no difference.
+    """
+    limited = {v.csi for v in volumes if v.csi and v.csi.driver in state.volumes.limits}
+    if not limited:
+        return ()
+    users = state.volumes.users
+    elsewhere = Counter((v.driver, users.get(v, frozenset()) - {source}) for v in limited)
+    counts = Counter(v.driver for v in limited)
+    is_full = source is not None and not state.volumes.has_room(counts, source)
+    return frozenset(elsewhere.items()), source if is_full else None

@@ -1,6 +1,7 @@
 """The movers once a proposal has been accepted, from those before it: few of them have changed."""
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import compress
 
@@ -25,12 +26,14 @@ def movers_after(change: Change, movers: Movers, state: ClusterState) -> Movers 
     """What `find_movers` would find in the state, which is `movers.state` after the change.
 
     None where more may be new than is followed here: VMs that could not be moved before, or what
-    attached pods and claims mean for those that stay.
+    attached pods, claims and nodes that take no more volumes mean for those that stay.
     """
     snapshot = state.snapshot
     positions = snapshot.changed_by(change)
     pods = [snapshot.pods[position] for position in positions]
     if any(pod.attached_to or _takes_claim(pod, movers.state) for pod in pods):
+        return None
+    if _fills_up(positions, movers, state):
         return None
     refusals = []
     for key in _concerned(change, pods, movers):
@@ -71,6 +74,22 @@ def _takes_claim(pod: Pod, before: ClusterState) -> bool:
         key in claims and claims[key].is_read_write_once_pod and key not in before.claims_in_use
         for key in keys
     )
+
+
+def _fills_up(positions: Sequence[int], movers: Movers, state: ClusterState) -> bool:
+    """Whether a node may now be unable to take volumes of a mover, so that kinds tell it apart."""
+    arrived = [
+        (volume.driver, int(state.node_of_pod[position]))
+        for position in positions
+        for volume in state.volumes.of(state.snapshot.pods[position])
+        if volume.driver in state.volumes.limits
+    ]
+    if not arrived:
+        return False
+    most = Counter[str]()
+    for rules in movers.kinds.rules:
+        most |= Counter(volume.driver for volume in state.volumes.of(rules.target_pod))
+    return any(not state.volumes.has_room({driver: most[driver]}, j) for driver, j in arrived)
 
 
 def _concerned(change: Change, pods: Sequence[Pod], movers: Movers) -> set[ObjectKey]:

@@ -34,6 +34,7 @@ class AttachedVolumes:
         """With those of more pods."""
         after = copy(self)
         after._placements = placements
+        vars(after).pop("users", None)
         for name in ("in_use", "attached"):
             if name in vars(self):
                 volumes = vars(after)[name] = dict(vars(self)[name])
@@ -66,6 +67,15 @@ class AttachedVolumes:
         return {node: frozenset(found) for node, found in volumes.items()}
 
     @cached_property
+    def users(self) -> Mapping[CsiVolume, frozenset[int]]:
+        """Volume to the nodes where pods use it."""
+        nodes: dict[CsiVolume, set[int]] = {}
+        for node, volumes in self.in_use.items():
+            for volume in volumes:
+                nodes.setdefault(volume, set()).add(node)
+        return {volume: frozenset(found) for volume, found in nodes.items()}
+
+    @cached_property
     def attached(self) -> Mapping[int, frozenset[CsiVolume]]:
         """Node to all volumes there, those included that no pod uses any more."""
         volumes = {node: set(found) for node, found in self.in_use.items()}
@@ -83,3 +93,8 @@ class AttachedVolumes:
         if limit is None:
             return None
         return limit - sum(v.driver == driver for v in self.attached.get(node, ()))
+
+    def has_room(self, counts: Mapping[str, int], node: int) -> bool:
+        """Whether the node can take so many volumes more of each driver."""
+        rooms = ((self.room(driver, node), count) for driver, count in counts.items())
+        return all(room is None or room >= count for room, count in rooms)

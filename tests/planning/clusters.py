@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from rebalancer.model.keys import CREATED_BY, HOSTNAME, OPT_OUT, PREFER_NO_EVICTION, ZONE
 from rebalancer.model.objects import (
     EMPTY,
+    CSINode,
     CsiVolume,
     HostPort,
     LabelSelector,
@@ -26,6 +27,7 @@ from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.outlook import lock_pod
 from tests.builders import CPU_MODEL, NOW, Thing, cluster, migration, node, pod, vm
 
+DRIVER = "csi.example"
 NODES = ("n0", "n1", "n2", "n3")
 
 
@@ -56,14 +58,25 @@ def clusters(draw: st.DrawFn) -> Snapshot:
         pod("other", on=draw(st.sampled_from(NODES)), labels={"group": "a"}),
         *draw(st.sampled_from(((), (lock_pod("lock", "n1", ("vmi-vm-0",)),)))),
         *draw(_often((), (MigrationPolicy("slow", True, {"group": "a"}, EMPTY, 2**20),))),
-        PersistentVolumeClaim("default", "shared", volume_name="in-z1"),
-        PersistentVolume(
-            "in-z1",
-            (NodeSelectorTerm((Requirement(ZONE, "In", ("z1",)),)),),
-            csi=CsiVolume("csi.example", "in-z1"),
-        ),
+        *_claim("shared", "in-z1"),
     ]
-    return cluster(draw(st.permutations(things)))
+    most = [draw(_often(2, 0, 1, None)) for _ in NODES]
+    limits = tuple(
+        CSINode(name, {DRIVER: count})
+        for name, count in zip(NODES, most, strict=True)
+        if count is not None
+    )
+    return replace(cluster(*draw(st.permutations(things))), csi_nodes=draw(_often((), limits)))
+
+
+def _claim(name: str, volume: str) -> tuple[Thing, Thing]:
+    """And its volume, which can only be reached in z1 if its name says so."""
+    in_z1 = (NodeSelectorTerm((Requirement(ZONE, "In", ("z1",)),)),)
+    reached = in_z1 if volume == "in-z1" else ()
+    return (
+        PersistentVolumeClaim("default", name, volume_name=volume),
+        PersistentVolume(volume, reached, csi=CsiVolume(DRIVER, volume)),
+    )
 
 
 @st.composite
@@ -104,12 +117,13 @@ def _vm(draw: st.DrawFn, name: str) -> list[Thing]:
         pod_affinity=draw(_often((), (_apart(ZONE, "group", "a"),))),
         topology_spread=draw(_often((), (_SPREAD,))),
         host_ports=draw(_often((), (HostPort(80),))),
-        claim_names=draw(_often((), ("shared",))),
+        claim_names=draw(_often((), ("shared",), (f"own-{name}",))),
         priority=draw(_often(0, 1000)),
     )
     vmi = replace(vmi, labels=launcher.labels)
     phase = draw(_often("", "Running", "Succeeded", "Failed"))
+    things = [vmi, launcher, *_claim(f"own-{name}", name)]
     if not phase:
-        return [vmi, launcher]
+        return things
     ended_at = NOW - timedelta(hours=draw(st.integers(0, 30)))
-    return [vmi, launcher, migration(f"m-{name}", name, phase, created_at=ended_at)]
+    return [*things, migration(f"m-{name}", name, phase, created_at=ended_at)]

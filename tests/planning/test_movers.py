@@ -2,9 +2,18 @@
 
 import numpy as np
 from hypothesis import given
+from msgspec.structs import replace
 
 from rebalancer.model.keys import CREATED_BY, HOSTNAME
-from rebalancer.model.objects import LabelSelector, PodAffinityTerm, Requirement
+from rebalancer.model.objects import (
+    CSINode,
+    CsiVolume,
+    LabelSelector,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    PodAffinityTerm,
+    Requirement,
+)
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning import cost
 from rebalancer.planning.context import PlanningContext
@@ -19,7 +28,7 @@ from rebalancer.planning.movers import (
 from rebalancer.scheduling.feasibility import evaluate
 from rebalancer.scheduling.state import ClusterState
 from rebalancer.scheduling.target_pod import released_requests, target_pod
-from tests.builders import cluster, node, vm
+from tests.builders import Thing, cluster, node, vm
 from tests.planning.clusters import clusters
 
 CONTEXT = PlanningContext()
@@ -72,6 +81,27 @@ def test_every_vm_is_a_mover_or_refused(snapshot: Snapshot) -> None:
     assert {vmi.key for vmi in movable} == {vmi.key for vmi in snapshot.vmis} - refused.keys()
     for vmi in snapshot.vmis:
         assert refused.get(vmi.key) == refusal_of(vmi, snapshot, CONTEXT)
+
+
+def with_volumes(*, most: int) -> Movers:
+    """A VM on each of n1 and n2, with a volume of its own; no node takes more than that."""
+    things: list[Thing] = [node("n1"), node("n2")]
+    for name, on in (("a", "n1"), ("b", "n2")):
+        claim = PersistentVolumeClaim("default", name, volume_name=name)
+        volume = PersistentVolume(name, csi=CsiVolume("csi.example", name))
+        things += [*vm(name, on=on, claim_names=(name,)), claim, volume]
+    limits = tuple(CSINode(name, {"csi.example": most}) for name in ("n1", "n2"))
+    return found_in(replace(cluster(*things), csi_nodes=limits))
+
+
+def test_vms_with_a_volume_each_of_a_driver_with_limits_are_of_one_class() -> None:
+    movers = with_volumes(most=2)
+    assert [mover.rules.number for mover in movers.movers] == [0, 0]
+    assert movers.allowed.all()
+
+
+def test_a_node_that_takes_no_more_volumes_is_left_to_those_that_are_there() -> None:
+    assert with_volumes(most=1).allowed.tolist() == [[True, False], [False, True]]
 
 
 def test_vms_that_have_been_migrated_are_no_classes_of_their_own() -> None:

@@ -211,6 +211,27 @@ def test_a_claim_for_one_pod_alone_that_is_taken_bars_those_that_would_bring_it(
     assert_is_as_from_scratch(after)
 
 
+def test_a_node_that_is_full_of_volumes_by_then_is_none_for_those_that_would_bring_more() -> None:
+    def claimed(name: str) -> tuple[PersistentVolumeClaim, PersistentVolume]:
+        csi = CsiVolume("csi.example", name)
+        return PersistentVolumeClaim("default", name, volume_name=name), PersistentVolume(
+            name, csi=csi
+        )
+
+    vms = [vm(name, on=on, claim_names=(name,)) for name, on in (("a", "n1"), ("b", "n2"))]
+    claims = [each for name in "abp" for each in claimed(name)]
+    waiting = pending_vm("p", "1Gi", claim_names=("p",))
+    snapshot = cluster(*map(node, NODES), *vms, waiting, *claims)
+    view = view_of(
+        replace(snapshot, csi_nodes=tuple(CSINode(name, {"csi.example": 2}) for name in NODES))
+    )
+    assert len(view.movers.classes) == 1
+    after = view.after(placed("p", "n1"))
+    at_n1 = after.state.index["n1"]
+    assert after.movers.allowed[after.movers.mover_class, at_n1].tolist() == [True, False]
+    assert_is_as_from_scratch(after)
+
+
 def test_a_pod_bound_elsewhere_than_it_was_expected_gives_that_room_back() -> None:
     view = view_of(cluster(*map(node, NODES), pending_vm("p", "1Gi", nominated_node_name="n1")))
     assert not view.movers.movers
