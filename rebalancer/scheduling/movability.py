@@ -8,6 +8,7 @@ from rebalancer.model import keys
 from rebalancer.model.objects import Migration, Node, Pod, VirtualMachineInstance
 from rebalancer.model.plan import Refusal
 from rebalancer.model.snapshot import Snapshot
+from rebalancer.model.wording import count_of
 from rebalancer.scheduling.namespace_limits import limit_range_problem, quota_problem
 from rebalancer.scheduling.secondary_networks import network_problem
 from rebalancer.scheduling.target_selectors import has_host_model, needs_host_model
@@ -199,7 +200,7 @@ def _backing_off(
     if until <= now:
         return None
     return "failure-backoff", (
-        f"its last {len(failed)} migration{'s'[: len(failed) > 1]} failed"
+        f"its last {count_of(len(failed), 'migration')} failed"
         f" ({failed[0].failure_reason or 'no reason given'}); left alone until"
         f" {until.isoformat(timespec='seconds')}"
     )
