@@ -79,8 +79,13 @@ class _Chained(NamedTuple):
     """A set of movers that make room on the node, for which present room is not enough."""
 
     bound: float
+    """No plan costs less in which they leave, and of the node's other movers some of `others`."""
     node: int
     movers: tuple[int, ...]
+    least: float
+    """As `bound`, and what those of `others` that leave cost comes on top."""
+    others: tuple[int, ...]
+    """Cheapest first."""
 
 
 class _Search:
@@ -148,10 +153,11 @@ class _Search:
         looked_into = []
         while self.chained and self.chained[0].bound < self._limit and self.work < end:
             found = heapq.heappop(self.chained)
-            bound = max(found.bound, self._cost(found.movers) + self._homes_at_best(found))
-            if bound < self._limit:
-                bound = self._make_homes(found._replace(bound=bound), depth)
-            looked_into.append(found._replace(bound=bound))
+            least = max(found.least, self._cost(found.movers) + self._homes_at_best(found))
+            found = found._replace(bound=max(found.bound, least), least=least)
+            if found.bound < self._limit:
+                found = self._make_homes(found, depth)
+            looked_into.append(found)
             self.work += 1
         for chained in looked_into:
             heapq.heappush(self.chained, chained)
@@ -171,23 +177,32 @@ class _Search:
     def _homeless(self, movers: Sequence[int]) -> list[int]:
         return [mover for mover in movers if not self.has_home[mover]]
 
-    def _make_homes(self, found: _Chained, depth: int) -> float:
-        """What plans in which the set leaves cost at least, if others may leave as well."""
-        bound, node, movers = found
+    def _make_homes(self, found: _Chained, depth: int) -> _Chained:
+        """What is known of the set then."""
+        movers = found.movers
         homeless = self._homeless(movers)
         if not homeless:
             for mover in movers:
                 self._make_home_beside_others(mover, found, depth)
-            return bound
+            return found
         homes = {mover: self._home_for(mover, movers, self.problem, depth) for mover in homeless}
         plans = {mover: home.solution for mover, home in homes.items() if home.solution}
         if len(plans) == len(homeless):
-            self._keep(node, joined(self.problem, movers, node, plans))
-        exact = self._cost(movers) + max(home.bound for home in homes.values())
-        # Of those who might leave as well, the cheapest.
-        others = np.setdiff1d(self.movers[node], movers)
-        more = bound + self.problem.mover_cost[others].min(initial=NEVER)
-        return float(max(bound, min(exact, more)))
+            self._keep(found.node, joined(self.problem, movers, found.node, plans))
+        alone = self._cost(movers) + max(home.bound for home in homes.values())
+        if found.others and alone > found.least + self._cost(found.others[:1]):
+            self._add_others(found)
+            found = found._replace(others=())
+        return found._replace(bound=max(found.bound, alone))
+
+    def _add_others(self, found: _Chained) -> None:
+        """The set with each of the others that may leave as well, as sets of their own."""
+        for i, other in enumerate(found.others):
+            least = found.least + self._cost([other])
+            if least < self._limit:
+                movers, others = (*found.movers, other), found.others[i + 1 :]
+                larger = _Chained(max(found.bound, least), found.node, movers, least, others)
+                heapq.heappush(self.chained, larger)
 
     def _make_home_beside_others(self, mover: int, found: _Chained, depth: int) -> None:
         """The others of the set take present room."""
@@ -249,12 +264,21 @@ class _Search:
             self.unplaced_bound = min(self.unplaced_bound, cost)
             return
         if moves is None:
-            heapq.heappush(self.chained, _Chained(max(bound, cost + self.chain_cost), node, movers))
+            least = max(bound, cost + self.chain_cost)
+            heapq.heappush(
+                self.chained, _Chained(least, node, movers, least, self._besides(movers))
+            )
             return
         # A dearer target may have been taken although a cheaper one was left for another mover.
         if self.problem.cost(moves) > cost:
             self.unplaced_bound = min(self.unplaced_bound, cost)
         self._keep(node, moves)
+
+    def _besides(self, movers: Sequence[int]) -> tuple[int, ...]:
+        """Who else is on their node, cheapest first."""
+        others = np.setdiff1d(self.movers[int(self.problem.mover_node[movers[0]])], movers)
+        order = np.argsort(self.problem.mover_cost[others], kind="stable")
+        return tuple(others[order].tolist())
 
     def _cost(self, movers: Sequence[int]) -> int:
         return int(self.problem.mover_cost[list(movers)].sum())

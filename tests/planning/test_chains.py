@@ -8,6 +8,7 @@ from benchmarks.replay import replay
 from rebalancer.planning.problem import INFINITE, FitProblem, Outcome, Solution
 from rebalancer.planning.search import search_direct
 from tests.planning.brute_force import cheapest
+from tests.planning.test_detours import crowded
 
 ITEM = 10
 OLD, STEPPING_STONE, SPARE = range(3)
@@ -102,3 +103,13 @@ def test_no_plan_is_cheaper_than_the_bound(data: st.DataObject) -> None:
 def test_a_mover_for_which_nobody_can_make_room_proves_that_there_is_no_plan() -> None:
     problem = _problem((4, 1, 1), ((OLD, 6, 5), (1, 1, 1)))
     assert search_direct(problem) == Outcome(None, INFINITE)
+
+
+def test_another_that_leaves_as_well_lets_somebody_in_who_makes_room() -> None:
+    # 0 goes where 2 is, 2 only to the node that they leave, and there is room for it, and for the
+    # item, once 1 has left too.
+    movers = (0, 6, [1]), (0, 4, [2]), (1, 4, [0])
+    problem = crowded(10, [4, 2, 4], *movers, cost={0: 5, 1: 1, 2: 3})
+    outcome = search_direct(problem)
+    assert outcome == Outcome(Solution(0, ((1, 2), (2, 0), (0, 1)), 9), 9)
+    replay(problem, ((1, 2), (2, 0), (0, 1)), 0)
