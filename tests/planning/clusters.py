@@ -58,7 +58,7 @@ def clusters(draw: st.DrawFn) -> Snapshot:
         pod("other", on=draw(st.sampled_from(NODES)), labels={"group": "a"}),
         *draw(st.sampled_from(((), (lock_pod("lock", "n1", ("vmi-vm-0",)),)))),
         *draw(_often((), (MigrationPolicy("slow", True, {"group": "a"}, EMPTY, 2**20),))),
-        *_claim("shared", "in-z1"),
+        *claimed("shared", "in-z1"),
     ]
     most = [draw(_often(2, 0, 1, None)) for _ in NODES]
     limits = tuple(
@@ -69,10 +69,10 @@ def clusters(draw: st.DrawFn) -> Snapshot:
     return replace(cluster(*draw(st.permutations(things))), csi_nodes=draw(_often((), limits)))
 
 
-def _claim(name: str, volume: str) -> tuple[Thing, Thing]:
-    """And its volume, which can only be reached in z1 if its name says so."""
+def claimed(name: str, volume: str) -> tuple[PersistentVolumeClaim, PersistentVolume]:
+    """A claim and its volume, which can only be reached in z1 if its name says so."""
     in_z1 = (NodeSelectorTerm((Requirement(ZONE, "In", ("z1",)),)),)
-    reached = in_z1 if volume == "in-z1" else ()
+    reached = in_z1 if volume == "in-z1" else None
     return (
         PersistentVolumeClaim("default", name, volume_name=volume),
         PersistentVolume(volume, reached, csi=CsiVolume(DRIVER, volume)),
@@ -122,7 +122,7 @@ def _vm(draw: st.DrawFn, name: str) -> list[Thing]:
     )
     vmi = replace(vmi, labels=launcher.labels)
     phase = draw(_often("", "Running", "Succeeded", "Failed"))
-    things = [vmi, launcher, *_claim(f"own-{name}", name)]
+    things: list[Thing] = [vmi, launcher, *claimed(f"own-{name}", name)]
     if not phase:
         return things
     ended_at = NOW - timedelta(hours=draw(st.integers(0, 30)))

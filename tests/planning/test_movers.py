@@ -7,10 +7,7 @@ from msgspec.structs import replace
 from rebalancer.model.keys import CREATED_BY, HOSTNAME
 from rebalancer.model.objects import (
     CSINode,
-    CsiVolume,
     LabelSelector,
-    PersistentVolume,
-    PersistentVolumeClaim,
     PodAffinityTerm,
     Requirement,
 )
@@ -29,7 +26,7 @@ from rebalancer.scheduling.feasibility import evaluate
 from rebalancer.scheduling.state import ClusterState
 from rebalancer.scheduling.target_pod import released_requests, target_pod
 from tests.builders import Thing, cluster, node, vm
-from tests.planning.clusters import clusters
+from tests.planning.clusters import DRIVER, claimed, clusters
 
 CONTEXT = PlanningContext()
 
@@ -87,10 +84,8 @@ def with_volumes(*, most: int) -> Movers:
     """A VM on each of n1 and n2, with a volume of its own; no node takes more than that."""
     things: list[Thing] = [node("n1"), node("n2")]
     for name, on in (("a", "n1"), ("b", "n2")):
-        claim = PersistentVolumeClaim("default", name, volume_name=name)
-        volume = PersistentVolume(name, csi=CsiVolume("csi.example", name))
-        things += [*vm(name, on=on, claim_names=(name,)), claim, volume]
-    limits = tuple(CSINode(name, {"csi.example": most}) for name in ("n1", "n2"))
+        things += [*vm(name, on=on, claim_names=(name,)), *claimed(name, name)]
+    limits = tuple(CSINode(name, {DRIVER: most}) for name in ("n1", "n2"))
     return found_in(replace(cluster(*things), csi_nodes=limits))
 
 

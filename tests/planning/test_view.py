@@ -30,7 +30,7 @@ from rebalancer.planning.view import View
 from rebalancer.scheduling.feasibility import evaluate
 from tests.builders import cluster, node, pending_vm, pod, vm
 from tests.drain.views import view_of
-from tests.planning.clusters import NODES, clusters
+from tests.planning.clusters import DRIVER, NODES, claimed, clusters
 
 LABELS = {"group": "a"}
 PENDING = pod("to be placed", memory="1Gi", host_ports=(HostPort(80),), labels=LABELS)
@@ -64,7 +64,7 @@ def crowds(draw: st.DrawFn) -> Snapshot:
     single = PersistentVolumeClaim(
         "default", "single", volume_name="single", is_read_write_once_pod=True
     )
-    volume = PersistentVolume("single", csi=CsiVolume("csi.example", "single"))
+    volume = PersistentVolume("single", csi=CsiVolume(DRIVER, "single"))
     most = draw(st.sampled_from((None, 1, 2)))
     return replace(
         snapshot,
@@ -74,7 +74,7 @@ def crowds(draw: st.DrawFn) -> Snapshot:
         quotas=draw(st.sampled_from(((), (), (), (quota,)))),
         claims=(*snapshot.claims, single),
         volumes=(*snapshot.volumes, volume),
-        csi_nodes=tuple(CSINode(name, {"csi.example": most}) for name in NODES if most),
+        csi_nodes=tuple(CSINode(name, {DRIVER: most}) for name in NODES if most),
     )
 
 
@@ -212,19 +212,11 @@ def test_a_claim_for_one_pod_alone_that_is_taken_bars_those_that_would_bring_it(
 
 
 def test_a_node_that_is_full_of_volumes_by_then_is_none_for_those_that_would_bring_more() -> None:
-    def claimed(name: str) -> tuple[PersistentVolumeClaim, PersistentVolume]:
-        csi = CsiVolume("csi.example", name)
-        return PersistentVolumeClaim("default", name, volume_name=name), PersistentVolume(
-            name, csi=csi
-        )
-
     vms = [vm(name, on=on, claim_names=(name,)) for name, on in (("a", "n1"), ("b", "n2"))]
-    claims = [each for name in "abp" for each in claimed(name)]
+    claims = [each for name in "abp" for each in claimed(name, name)]
     waiting = pending_vm("p", "1Gi", claim_names=("p",))
     snapshot = cluster(*map(node, NODES), *vms, waiting, *claims)
-    view = view_of(
-        replace(snapshot, csi_nodes=tuple(CSINode(name, {"csi.example": 2}) for name in NODES))
-    )
+    view = view_of(replace(snapshot, csi_nodes=tuple(CSINode(name, {DRIVER: 2}) for name in NODES)))
     assert len(view.movers.classes) == 1
     after = view.after(placed("p", "n1"))
     at_n1 = after.state.index["n1"]
