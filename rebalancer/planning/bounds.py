@@ -27,14 +27,18 @@ def clearing_bounds(problem: FitProblem, may_leave: BoolArray) -> FloatArray:
         short = problem.landing & (lack > 0)
         if not short.any():
             continue
-        gives = movers[problem.mover_release[movers, resource] > 0]
-        cover = FractionalCover(problem, int(resource), gives)
+        cover = FractionalCover(problem, int(resource), movers)
         bounds = np.maximum(bounds, cover.bounds(np.where(short, lack, 0)))
     # One mover at least leaves as a whole. So nodes that one alone would clear tie, and their order
     # decides, not what else is short there.
+    return np.where(bounds > 0, np.maximum(bounds, cheapest_by_node(problem, movers)), bounds)
+
+
+def cheapest_by_node(problem: FitProblem, movers: IntArray) -> FloatArray:
+    """(n,) what the cheapest of these movers there costs; infinite where there is none."""
     cheapest = np.full(problem.node_count, INFINITE)
     np.minimum.at(cheapest, problem.mover_node[movers], problem.mover_cost[movers])
-    return np.where(bounds > 0, np.maximum(bounds, cheapest), bounds)
+    return cheapest
 
 
 def chain_prices(problem: FitProblem, has_home: BoolArray) -> IntArray:
@@ -69,9 +73,9 @@ def _making_room(problem: FitProblem, requests: IntArray) -> FloatArray:
     lacks = np.maximum(requests[:, None] - np.maximum(problem.headroom, 0), 0)
     costs = np.zeros((lacks.shape[2], *lacks.shape[:2]))
     nodes = np.tile(np.arange(problem.node_count), len(requests))
+    everybody = np.arange(problem.mover_count)
     for resource in np.flatnonzero(lacks.any(axis=(0, 1))):
-        gives = np.flatnonzero(problem.mover_release[:, resource] > 0)
-        cover = FractionalCover(problem, int(resource), gives)
+        cover = FractionalCover(problem, int(resource), everybody)
         bounds = cover.bounds_at(nodes, lacks[:, :, resource].ravel())
         costs[resource] = bounds.reshape(lacks.shape[:2])
     dearest = np.minimum(costs, NEVER).sum(axis=1).argmax(axis=0)
@@ -92,9 +96,13 @@ NEVER = 2**40
 
 
 class FractionalCover:
-    """Movers by node, cheapest per unit of one resource first, to answer for any lack at once."""
+    """Movers by node, cheapest per unit of one resource first, to answer for any lack at once.
+
+    Those that give nothing of it are left out.
+    """
 
     def __init__(self, problem: FitProblem, resource: int, movers: IntArray) -> None:
+        movers = movers[problem.mover_release[movers, resource] > 0]
         gain, cost = problem.mover_release[movers, resource], problem.mover_cost[movers]
         order = np.lexsort((cost / gain, problem.mover_node[movers]))
         nodes = problem.mover_node[movers][order]

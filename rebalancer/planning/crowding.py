@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 
-from rebalancer.planning.bounds import FractionalCover
+from rebalancer.planning.bounds import FractionalCover, cheapest_by_node
 from rebalancer.planning.problem import INFINITE, FitProblem
 
 _MAX_MOVERS = 6
@@ -16,13 +16,10 @@ class Crowding:
     """Lower bounds for making room for several movers at once."""
 
     def __init__(self, problem: FitProblem) -> None:
+        movers = np.arange(problem.mover_count)
         self._problem = problem
-        self._covers = [
-            FractionalCover(problem, r, np.flatnonzero(problem.mover_release[:, r] > 0))
-            for r in range(len(problem.request))
-        ]
-        self._cheapest = np.full(problem.node_count, INFINITE)
-        np.minimum.at(self._cheapest, problem.mover_node, problem.mover_cost)
+        self._covers = [FractionalCover(problem, r, movers) for r in range(len(problem.request))]
+        self._cheapest = cheapest_by_node(problem, movers)
 
     def bound(self, movers: Sequence[int]) -> float:
         """What others' moves cost at least when all these leave their node, for which there is no

@@ -112,6 +112,7 @@ class Kinds:
         attached = snapshot.attachments_by_launcher.get(pod.uid, ())
         # The claims of pods attached to it are its target pod's as well.
         claiming = self.targets.of(vmi, pod) if attached or _hotplugs(vmi) else pod
+        source = self._state.index[pod.node_name or ""]
         return (
             self._place(pod.node_name),
             id(vmi.launcher),
@@ -132,13 +133,10 @@ class Kinds:
             id(pod.topology_spread),
             pod.host_ports,
             pod.priority,
-            self._claims(claiming, pod.node_name) if claiming.claim_names else (),
+            _claims(claiming, self._state, source) if claiming.claim_names else (),
             _itself(pod) if _looks_at_itself(vmi, pod) else (),
             tuple(frozenset(each.requests.items()) for each in attached),
         )
-
-    def _claims(self, pod: Pod, node_name: str | None) -> Signature:
-        return _claims(pod, self._state, self._state.index[node_name or ""])
 
     def _place(self, node_name: str | None) -> int:
         """Equal for nodes that put the same into selectors and are in one zone."""

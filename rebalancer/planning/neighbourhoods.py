@@ -73,6 +73,7 @@ class NeighbourhoodSearch:
     def __init__(self, problem: FitProblem) -> None:
         self._problem = problem
         self._random = np.random.default_rng(0)
+        self._room = np.maximum(problem.headroom, 0)
         lacks = (problem.request - problem.headroom)[problem.landing] > 0
         self._short = np.flatnonzero(lacks.any(axis=0))
         few = 2 * int(np.sqrt(problem.node_count)) + 2
@@ -99,11 +100,10 @@ class NeighbourhoodSearch:
 
     def _drawn(self, landings: IntArray) -> IntArray:
         """One of the landings, and others around it: enough to have room for the item together."""
-        room = np.maximum(self._problem.headroom, 0)
         nodes = [self._early(landings)]
         size = min(int(self._random.choice(_SIZES)), self._problem.node_count)
         while len(nodes) < size:
-            lacking = np.flatnonzero(room[nodes].sum(axis=0) < self._problem.request)
+            lacking = np.flatnonzero(self._room[nodes].sum(axis=0) < self._problem.request)
             if len(lacking):
                 node = self._early(self._roomy[int(lacking[0])])
             elif self._random.random() < _ROOMY_SHARE:

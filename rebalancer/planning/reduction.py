@@ -73,10 +73,7 @@ class _Bounds:
         self.landing = landing
         self.landing_bounds = landing_bounds
         self.resources = range(len(problem.request))
-        self.covers = [
-            FractionalCover(problem, r, np.flatnonzero(leaves & (problem.mover_release[:, r] > 0)))
-            for r in self.resources
-        ]
+        self.covers = [FractionalCover(problem, r, np.flatnonzero(leaves)) for r in self.resources]
         clearing = np.where(landing, clearing_bounds(problem, leaves), INFINITE)
         self.elsewhere = _minimum_of_others(clearing)
         kinds = problem.kinds

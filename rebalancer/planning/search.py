@@ -258,25 +258,26 @@ class _Search:
         cost = self._cost(movers)
         steps = _STEPS_TO_PLACE + self.problem.node_count / _NODES_PER_STEP_TO_PLACE
         self.work += steps * len(movers)
+        homeless = self._homeless(movers)
         try:
-            moves = None if self._homeless(movers) else place(self.problem, movers, node)
+            moves = None if homeless else place(self.problem, movers, node)
         except PlacingLimitError:
             self.unplaced_bound = min(self.unplaced_bound, cost)
             return
         if moves is None:
             least = max(bound, cost + self.chain_cost)
-            heapq.heappush(
-                self.chained, _Chained(least, node, movers, least, self._besides(movers))
-            )
+            # Where all have a home, the bound holds whoever else leaves.
+            others = self._besides(node, movers) if homeless else ()
+            heapq.heappush(self.chained, _Chained(least, node, movers, least, others))
             return
         # A dearer target may have been taken although a cheaper one was left for another mover.
         if self.problem.cost(moves) > cost:
             self.unplaced_bound = min(self.unplaced_bound, cost)
         self._keep(node, moves)
 
-    def _besides(self, movers: Sequence[int]) -> tuple[int, ...]:
-        """Who else is on their node, cheapest first."""
-        others = np.setdiff1d(self.movers[int(self.problem.mover_node[movers[0]])], movers)
+    def _besides(self, node: int, movers: Sequence[int]) -> tuple[int, ...]:
+        """Who else is on the node, cheapest first."""
+        others = np.setdiff1d(self.movers[node], movers)
         order = np.argsort(self.problem.mover_cost[others], kind="stable")
         return tuple(others[order].tolist())
 
