@@ -21,6 +21,7 @@ FEATURES = [f"cpu-feature.node.kubevirt.io/f{i:02}" for i in range(80)]
 """What a host model asks of a target."""
 
 _MIGRATION_MODEL = "cpu-model-migration.node.kubevirt.io/"
+_MACHINE_TYPE = "pc-q35-rhel9.6.0"
 _NAMESPACES = 100
 _ZONES = 4
 _GROUP_SIZE = 3
@@ -73,7 +74,7 @@ def generate(recipe: Recipe) -> Pages:
         vm = _Vm(
             name=f"vm-{i}",
             namespace=f"ns-{(group if is_grouped else i) % _NAMESPACES}",
-            node=f"n{i % recipe.nodes}",
+            node=i % recipe.nodes,
             gib=rng.choice((2, 4, 8, 16, 32)),
             cores=rng.choice((1, 2, 4)),
             group=f"group-{group}" if is_grouped else "",
@@ -106,13 +107,13 @@ def _pages(items: Sequence[Any]) -> list[bytes]:
 
 
 def _node(number: int) -> Any:
-    vendor = "Intel" if number % 3 else "AMD"
-    model = ("Skylake-Server", "Icelake-Server")[number % 2] if vendor == "Intel" else "EPYC"
+    vendor, model = _cpu_of(number)
     labels = {
         "kubernetes.io/hostname": f"n{number}",
         "kubernetes.io/arch": "amd64",
         "topology.kubernetes.io/zone": f"zone-{number % _ZONES}",
         "kubevirt.io/schedulable": "true",
+        f"machine-type.node.kubevirt.io/{_MACHINE_TYPE}": "true",
         f"cpu-vendor.node.kubevirt.io/{vendor}": "true",
         f"host-model-cpu.node.kubevirt.io/{model}": "true",
         f"{_MIGRATION_MODEL}{model}": "true",
@@ -132,6 +133,13 @@ def _node(number: int) -> Any:
     }
 
 
+def _cpu_of(node: int) -> tuple[str, str]:
+    """Vendor and host model."""
+    if node % 3 == 0:
+        return "AMD", "EPYC"
+    return "Intel", ("Skylake-Server", "Icelake-Server")[node % 2]
+
+
 def _required(feature: str) -> str:
     return feature.replace("cpu-feature.", "host-model-required-features.")
 
@@ -139,7 +147,7 @@ def _required(feature: str) -> str:
 class _Vm(NamedTuple):
     name: str
     namespace: str
-    node: str
+    node: int
     gib: int
     cores: int
     group: str
@@ -163,8 +171,8 @@ class _Vm(NamedTuple):
             },
             "status": {
                 "phase": "Running",
-                "nodeName": self.node,
-                "machine": {"type": "pc-q35-rhel9.6.0"},
+                "nodeName": f"n{self.node}",
+                "machine": {"type": _MACHINE_TYPE},
                 "memory": {"guestCurrent": f"{self.gib}Gi"},
                 "conditions": [{"type": "Ready", "status": "True"}, condition],
             },
@@ -175,7 +183,7 @@ class _Vm(NamedTuple):
             "kubevirt.io": "virt-launcher",
             "kubevirt.io/created-by": f"uid-{self.name}",
             "vm.kubevirt.io/name": self.name,
-            "kubevirt.io/nodeName": self.node,
+            "kubevirt.io/nodeName": f"n{self.node}",
             **self._labels(),
         }
         overhead_mib = 300
@@ -187,7 +195,8 @@ class _Vm(NamedTuple):
         selector = {"kubevirt.io/schedulable": "true", "kubernetes.io/arch": "amd64"}
         terms = self._terms()
         if is_target:
-            selector |= dict.fromkeys((*FEATURES, f"{_MIGRATION_MODEL}Skylake-Server"), "true")
+            _, model = _cpu_of(self.node)
+            selector |= dict.fromkeys((*FEATURES, f"{_MIGRATION_MODEL}{model}"), "true")
             terms = [*terms, _apart("kubevirt.io/created-by", f"uid-{self.name}")]
         volumes = [{"name": "rootdisk", "persistentVolumeClaim": {"claimName": self.claim}}]
         toleration = {"key": "node.kubernetes.io/memory-pressure", "operator": "Exists"}
@@ -196,7 +205,7 @@ class _Vm(NamedTuple):
                 f"virt-launcher-{self.name}", f"uid-launcher-{self.name}", labels
             ),
             "spec": {
-                "nodeName": self.node,
+                "nodeName": f"n{self.node}",
                 "nodeSelector": selector,
                 "affinity": _anti_affinity(terms),
                 "tolerations": [toleration],

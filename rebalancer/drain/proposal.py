@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
 from msgspec.structs import replace
 
 from rebalancer.drain.evictions import hanging_evictions
@@ -144,10 +145,9 @@ def _without_target(drain: Drain, moves: Sequence[Move], view: View) -> Iterator
     moved = {move.vmi_uid for move in moves}
     goal = Goal(NAME, Subject(NODE_KIND, "", drain.node), Verdict.PLANNED)
     state = view.after(Proposal(goal, tuple(moves))).state
-    source = state.index[drain.node]
-    for mover in view.movers.movers:
-        if mover.source == source and mover.vmi.uid not in moved:
-            yield no_other_node(mover, state)
+    here = np.flatnonzero(view.movers.source == state.index[drain.node]).tolist()
+    left = (view.movers.movers[index] for index in here)
+    return no_other_node((mover for mover in left if mover.vmi.uid not in moved), state)
 
 
 def _reasons(

@@ -19,7 +19,7 @@ class Placing:
         self._base_rows = base._rows if base else {}
         self._base_apart = base.placed_apart if base else []
         self._first: dict[int, int] = dict(base._first) if base else {}
-        self._domains: dict[tuple[int, bool], Counter[int]] = {}
+        self._changes: dict[tuple[int, bool], Counter[int]] = {}
 
     @cached_property
     def placed_apart(self) -> list[tuple[Item, int]]:
@@ -67,7 +67,10 @@ class Placing:
     def is_in(self, term: int, node: int, *, is_holder: bool) -> bool:
         """Whether something in the node's domain holds the term, or is meant by it."""
         domain = self.room.term(term).domain[node]
-        return domain >= 0 and self._in_domains(term, is_holder=is_holder)[domain] > 0
+        if domain < 0:
+            return False
+        there = self.room.there(term, is_holder=is_holder).in_domain[domain]
+        return there + self._changed(term, is_holder=is_holder)[domain] > 0
 
     def take(self, item: Item, node: int) -> None:
         self.placed.append((item, node))
@@ -85,20 +88,20 @@ class Placing:
             row[resource] -= count * amount
         for terms, is_holder in ((item.holds, True), (item.meant, False)):
             for term in terms:
-                domains = self._in_domains(term, is_holder=is_holder)
-                domains[self.room.term(term).domain[node]] += count
+                changed = self._changed(term, is_holder=is_holder)
+                changed[self.room.term(term).domain[node]] += count
 
-    def _in_domains(self, term: int, *, is_holder: bool) -> Counter[int]:
-        """How many that hold the term, or are meant by it, are in which domain."""
-        domains = self._domains.get((term, is_holder))
-        if domains is None:
-            domain, holders, meant = self.room.term(term)
-            nodes = holders if is_holder else meant
-            left = nodes[self.loss.is_left[nodes]].tolist()
+    def _changed(self, term: int, *, is_holder: bool) -> Counter[int]:
+        """How many more than today hold the term, or are meant by it, by domain."""
+        changed = self._changes.get((term, is_holder))
+        if changed is None:
+            domain = self.room.term(term).domain
+            on_node = self.room.there(term, is_holder=is_holder).on_node
+            changed = self._changes[term, is_holder] = Counter()
+            for node in self.loss.nodes & on_node.keys():
+                changed[domain[node]] -= on_node[node]
             for item, node in self._base_apart:
-                if node not in self.loss.nodes and term in (
-                    item.holds if is_holder else item.meant
-                ):
-                    left.append(node)
-            domains = self._domains[term, is_holder] = Counter(domain[node] for node in left)
-        return domains
+                terms = item.holds if is_holder else item.meant
+                if term in terms and node not in self.loss.nodes:
+                    changed[domain[node]] += 1
+        return changed

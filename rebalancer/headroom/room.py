@@ -4,6 +4,7 @@ Axes: n nodes, k kinds of items, r resources. Items of one kind need the same an
 nodes as far as each item alone is concerned.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -35,6 +36,13 @@ class Term(NamedTuple):
     """Nodes of what holds it today."""
     meant: IntArray
     """Nodes of what it means today."""
+
+
+class There(NamedTuple):
+    """How many hold a term today, or are meant by it."""
+
+    on_node: Counter[int]
+    in_domain: Counter[int]
 
 
 class Room:
@@ -72,6 +80,7 @@ class Room:
         self._candidates: dict[int, list[int]] = {}
         self._slots: dict[bytes, IntArray] = {}
         self._hosts: dict[int, IntArray] = {}
+        self._there: dict[tuple[int, bool], There] = {}
 
     @property
     def node_count(self) -> int:
@@ -123,6 +132,18 @@ class Room:
         if found is None:
             has_room = slots(self.requests[kind], self._allocatable) > 0
             found = self._hosts[kind] = np.flatnonzero(self.allowed(kind) & has_room)
+        return found
+
+    def there(self, term: int, *, is_holder: bool) -> There:
+        """What holds the term, or what it means."""
+        found = self._there.get((term, is_holder))
+        if found is None:
+            domain, holders, meant = self.term(term)
+            on_node = Counter((holders if is_holder else meant).tolist())
+            in_domain = Counter[int]()
+            for node, count in on_node.items():
+                in_domain[domain[node]] += count
+            found = self._there[term, is_holder] = There(on_node, in_domain)
         return found
 
 

@@ -1,15 +1,17 @@
 """Judges a plan by replaying it; knows nothing of how plans are made and trusts none."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from rebalancer.model.objects import Pod
 from rebalancer.model.plan import Goal, Move, Verdict
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.outlook import held_nodes
-from rebalancer.planning.replay import Step, carried_out, replayed
+from rebalancer.planning.replay import Step, arrivals, carried_out, replayed
 from rebalancer.planning.worst_timing import fullest
 from rebalancer.scheduling.feasibility import evaluate
+from rebalancer.scheduling.narrowing import narrowed
 from rebalancer.scheduling.own_launchers import off_others
 from rebalancer.scheduling.state import ClusterState
 
@@ -25,6 +27,7 @@ def violations(snapshot: Snapshot, goals: Sequence[Goal], moves: Sequence[Move])
     broken = list(_malformed(snapshot, moves))
     if broken:
         return broken
+    snapshot = narrowed(snapshot, *_in_question(snapshot, goals, moves))
     ancestors = _ancestors(moves)
     replay = list(replayed(snapshot, moves))
     broken += _overfilled(snapshot, replay, ancestors)
@@ -33,6 +36,16 @@ def violations(snapshot: Snapshot, goals: Sequence[Goal], moves: Sequence[Move])
     broken += _barred(snapshot, replay, ancestors)
     broken += _unmet(replay[-1].after if replay else snapshot, goals)
     return broken
+
+
+def _in_question(
+    snapshot: Snapshot, goals: Sequence[Goal], moves: Sequence[Move]
+) -> tuple[Sequence[Pod], Collection[str]]:
+    """The pods that are to come somewhere, and the nodes where they are to come."""
+    launchers = snapshot.launchers_by_vmi
+    pods = [each.arriving for each in arrivals(snapshot, moves)]
+    pods += [pod for goal in goals for pod in launchers.get(goal.subject.uid, ())]
+    return pods, {move.target for move in moves} | {goal.node for goal in goals}
 
 
 Ancestors = Mapping[str, frozenset[str]]
@@ -76,9 +89,9 @@ def _barred(snapshot: Snapshot, replay: Sequence[Step], ancestors: Ancestors) ->
     """Room when the moves before it are done; the other rules also when of those that it does not
     wait for none has begun, and when all that may have begun are under way, with both their pods.
     """
+    state = ClusterState(snapshot)
     if _only_share_room(replay):
         # For that `_overfilled` looks at every timing, and all else is as it is now.
-        state = ClusterState(snapshot)
         for step in replay:
             yield from _refused(step, _reasons(step, state, counts_room=False))
         return
@@ -86,12 +99,13 @@ def _barred(snapshot: Snapshot, replay: Sequence[Step], ancestors: Ancestors) ->
         waited = ancestors[step.move.id]
         others = [s for s in replay if s.move.id not in waited and s is not step]
         beside = [s for s in others if step.move.id not in ancestors[s.move.id]]
-        why = _reasons(step, ClusterState(step.before), counts_room=True)
+        state = state.with_pods_of(step.before)
+        why = _reasons(step, state, counts_room=True)
         if beside and not why:
             done = carried_out(snapshot, [s.move for s in replay if s.move.id in waited])
             crowded = replace(done, pods=(*done.pods, *(s.placed for s in beside)))
-            why = _reasons(step, ClusterState(done), counts_room=False)
-            why = why or _reasons(step, ClusterState(crowded), counts_room=False)
+            why = _reasons(step, state.with_pods_of(done), counts_room=False)
+            why = why or _reasons(step, state.with_pods_of(crowded), counts_room=False)
         yield from _refused(step, why)
 
 

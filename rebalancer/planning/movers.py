@@ -97,6 +97,13 @@ class Movers(Struct, frozen=True, eq=False, dict=True):
         index = {identity: i for i, identity in enumerate(charges)}
         return rows[[index[id(rules.charges)] for rules in self.classes]]
 
+    def released_on_nodes(self, resource: str) -> IntArray:
+        """(n,) what each node would get back of it if all that may leave it were gone."""
+        freed = np.zeros(len(self.state.nodes), np.int64)
+        if resource in self.kinds.released:
+            np.add.at(freed, self.source, self.kinds.released[resource][self.kind])
+        return freed
+
     @cached_property
     def movers(self) -> Sequence[Mover]:
         """One by one; each is made when it is looked at."""

@@ -12,6 +12,17 @@ from rebalancer.scheduling.own_launchers import off_others
 from rebalancer.scheduling.target_pod import released_requests, target_pod
 
 
+class Arrival(NamedTuple):
+    """One move, and the pods that it is about."""
+
+    move: Move
+    leaving: Pod
+    arriving: Pod
+    """The target pod before it has its node."""
+    placed: Pod
+    """And on it."""
+
+
 class Step(NamedTuple):
     """One move when all before it are done."""
 
@@ -29,7 +40,7 @@ class Step(NamedTuple):
 def replayed(snapshot: Snapshot, moves: Sequence[Move]) -> Iterator[Step]:
     """Pods that bring hot-plugged volumes go with the VM; the arriving pod counts for them."""
     before = snapshot
-    for move, leaving, arriving, placed in _arrivals(snapshot, moves):
+    for move, leaving, arriving, placed in arrivals(snapshot, moves):
         after = _with(before, {leaving.uid}, {move.vmi_uid: placed})
         released = released_requests(leaving, snapshot)
         yield Step(move, before, arriving, placed, released, after)
@@ -39,15 +50,15 @@ def replayed(snapshot: Snapshot, moves: Sequence[Move]) -> Iterator[Step]:
 def carried_out(snapshot: Snapshot, moves: Sequence[Move]) -> Snapshot:
     """When all the moves are done, in this order."""
     arrived: dict[str, Pod] = {}
-    for move, _, _, placed in _arrivals(snapshot, moves):
+    for move, _, _, placed in arrivals(snapshot, moves):
         arrived.pop(move.vmi_uid, None)
         arrived[move.vmi_uid] = placed
     left = {snapshot.launchers_by_vmi[uid][0].uid for uid in arrived}
     return _with(snapshot, left, arrived)
 
 
-def _arrivals(snapshot: Snapshot, moves: Sequence[Move]) -> Iterator[tuple[Move, Pod, Pod, Pod]]:
-    """Each move with the pod that leaves, and the one that arrives: to be placed, and placed."""
+def arrivals(snapshot: Snapshot, moves: Sequence[Move]) -> Iterator[Arrival]:
+    """Each move's pods, when all before it are done."""
     arrived: dict[str, Pod] = {}
     for move in moves:
         vmi = snapshot.vmi_by_key[move.vmi]
@@ -61,7 +72,7 @@ def _arrivals(snapshot: Snapshot, moves: Sequence[Move]) -> Iterator[tuple[Move,
             pod_anti_affinity=off_others(arriving),
         )
         arrived[vmi.uid] = placed
-        yield move, leaving, arriving, placed
+        yield Arrival(move, leaving, arriving, placed)
 
 
 def _with(snapshot: Snapshot, left: Collection[str], arrived: Mapping[str, Pod]) -> Snapshot:

@@ -16,7 +16,7 @@ class LabelIndex(Generic[T]):
         self._by_label: dict[Label, list[T]] = {}
         self._others: list[T] = []
         for selector, thing in things:
-            labels = _one_of(selector)
+            labels = required_labels(selector)
             if labels is None:
                 self._others.append(thing)
             for label in labels or ():
@@ -37,7 +37,7 @@ class LabelIndex(Generic[T]):
         return more
 
 
-def _one_of(selector: LabelSelector | None) -> list[Label] | None:
+def required_labels(selector: LabelSelector | None) -> list[Label] | None:
     """Labels of which a pod must have one to be selected; None where it may have any."""
     if selector is None:
         return []

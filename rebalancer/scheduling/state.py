@@ -36,12 +36,19 @@ class ClusterState:
         """Node name to its place on the axis."""
         return {node.name: i for i, node in enumerate(self.nodes)}
 
+    def with_pods_of(self, snapshot: Snapshot) -> "ClusterState":
+        """That of another snapshot with the same nodes; what depends on them alone stays."""
+        other = ClusterState(snapshot)
+        known = vars(self)
+        vars(other).update({name: known[name] for name in _OF_NODES if name in known})
+        return other
+
     def after(self, change: Change, snapshot: Snapshot) -> "ClusterState | None":
         """That of the snapshot that the change makes of this one's; what is known is carried over.
 
         None where a pod is bound elsewhere than it was expected: nothing is taken back here.
         """
-        after = ClusterState(snapshot)
+        after = self.with_pods_of(snapshot)
         pods, changed = snapshot.pods, snapshot.changed_by(change)
         before = np.append(self.node_of_pod, np.full(len(change.pods), -1))
         node_of_pod = before.copy()
@@ -51,7 +58,6 @@ class ClusterState:
         arrived = [i for i in changed if before[i] < 0 <= node_of_pod[i]]
         placements = [(pods[i], int(node_of_pod[i])) for i in arrived]
         known = vars(self)
-        vars(after).update({name: known[name] for name in _OF_NODES if name in known})
         after.node_of_pod = node_of_pod
         for resource, column in self._requested.items():
             after._requested[resource] = column.copy()

@@ -6,13 +6,13 @@ import numpy as np
 
 from rebalancer.model.plan import Reason, Refusal
 from rebalancer.model.quantity import format_amount
-from rebalancer.planning.movers import Mover, Movers
+from rebalancer.planning.movers import Movers
 from rebalancer.planning.no_other_node import no_other_node
 from rebalancer.scheduling.feasibility import Feasibility
-from rebalancer.scheduling.state import IntArray
+from rebalancer.scheduling.state import BoolArray, IntArray
 
 
-def headline(pending: Feasibility, movers: Movers, has_home: list[bool]) -> Reason:
+def headline(pending: Feasibility, movers: Movers, has_home: BoolArray) -> Reason:
     """The shortest proof that holds."""
     return (
         _too_large(pending)
@@ -25,23 +25,34 @@ def headline(pending: Feasibility, movers: Movers, has_home: list[bool]) -> Reas
 
 def node_reasons(pending: Feasibility, movers: Movers) -> Iterator[Reason]:
     """For each node what bars the pod; where that is room, how much moving VMs away could free."""
-    for node in range(len(pending.state.nodes)):
+    asked = sorted(pending.pod.requests.items())
+    counts = np.bincount(movers.source, minlength=len(pending.state.nodes))
+    freed = {resource: movers.released_on_nodes(resource) for resource, _ in asked}
+    for node, name in enumerate(node.name for node in pending.state.nodes):
         reasons = pending.reasons(node)
         yield from reasons
-        if pending.allowed[node] and reasons:
-            yield from _freeable(pending, movers, node)
+        if not (pending.allowed[node] and reasons):
+            continue
+        for resource, amount in asked:
+            headroom = int(pending.state.headroom(resource)[node])
+            if headroom < amount:
+                most = int(freed[resource][node])
+                yield Reason(
+                    "freeable",
+                    f"{resource}: moving away all {counts[node]} VMs that may leave would free"
+                    f" {format_amount(most, resource)}, to"
+                    f" {format_amount(headroom + most, resource)}",
+                    node=name,
+                )
 
 
-def refusals(pending: Feasibility, movers: Movers, has_home: list[bool]) -> tuple[Refusal, ...]:
+def refusals(pending: Feasibility, movers: Movers, has_home: BoolArray) -> tuple[Refusal, ...]:
     """The VMs on nodes that the pod could go to which must stay there, each with the reason."""
     state = movers.state
     landing = [node.name for node, is_in in zip(state.nodes, pending.allowed, strict=True) if is_in]
     stuck = [refused for name in landing for refused in movers.refused.get(name, ())]
-    stuck += [
-        no_other_node(mover, state)
-        for mover, is_homed in zip(movers.movers, has_home, strict=True)
-        if not is_homed and pending.allowed[mover.source]
-    ]
+    homeless = np.flatnonzero(~has_home & pending.allowed[movers.source]).tolist()
+    stuck += no_other_node((movers.movers[index] for index in homeless), state)
     return tuple(sorted(stuck, key=lambda refused: refused.vmi))
 
 
@@ -89,39 +100,19 @@ def _positive(headroom: IntArray) -> IntArray:
 def _no_movers(movers: Movers) -> Reason | None:
     if not movers.movers:
         return Reason("no-movable-vm", "no VM in the cluster may be moved")
-    sources = {mover.source for mover in movers.movers}
-    if all(not _elsewhere(mover).any() for mover in movers.movers):
-        where = "no other node" if len(sources) == 1 else "no second node"
+    may_go = movers.allowed.sum(axis=1)[movers.mover_class]
+    may_stay = movers.allowed[movers.mover_class, movers.source]
+    if (may_go == may_stay).all():
+        where = "no second node" if (movers.source != movers.source[0]).any() else "no other node"
         return Reason("no-other-node", f"there is {where} that any movable VM may go to")
     return None
 
 
-def _elsewhere(mover: Mover) -> "np.typing.NDArray[np.bool_]":
-    elsewhere = mover.rules.allowed.copy()
-    elsewhere[mover.source] = False
-    return elsewhere
-
-
-def _nothing_can_start(has_home: list[bool]) -> Reason | None:
-    if any(has_home):
+def _nothing_can_start(has_home: BoolArray) -> Reason | None:
+    if has_home.any():
         return None
     return Reason(
         "nothing-can-start",
         f"none of the {len(has_home)} movable VMs fits on another node now, so no migration can"
         " start",
     )
-
-
-def _freeable(pending: Feasibility, movers: Movers, node: int) -> Iterator[Reason]:
-    here = [mover for mover in movers.movers if mover.source == node]
-    for resource, amount in sorted(pending.pod.requests.items()):
-        headroom = int(pending.state.headroom(resource)[node])
-        if headroom >= amount:
-            continue
-        freed = sum(mover.released.get(resource, 0) for mover in here)
-        yield Reason(
-            "freeable",
-            f"{resource}: moving away all {len(here)} VMs that may leave would free"
-            f" {format_amount(freed, resource)}, to {format_amount(headroom + freed, resource)}",
-            node=movers.state.nodes[node].name,
-        )

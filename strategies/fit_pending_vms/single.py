@@ -101,7 +101,7 @@ def _plan(pending: Feasibility, view: View) -> Proposal:
     if outcome.solution is not None:
         moves = to_moves(outcome.solution.moves, problem, movers, context)
         return Proposal(_planned(goal, outcome, movers), moves)
-    has_home = [bool(flag) for flag in movers_with_home(problem, problem.headroom)]
+    has_home = movers_with_home(problem, problem.headroom)
     headline = certificate.headline(pending, movers, has_home)
     if outcome.bound < INFINITE:
         why = outcome.gave_up_because or "rules between pods may hide a plan"

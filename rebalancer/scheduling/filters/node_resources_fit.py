@@ -20,18 +20,23 @@ def _allowed(pod: Pod, state: ClusterState) -> BoolArray:
     return allowed
 
 
+def shortfall(pod: Pod, resource: str, state: ClusterState, node: int) -> str:
+    """How much the pod asks for and how much is left there."""
+    amount = pod.requests[resource]
+    headroom = int(state.headroom(resource)[node])
+    allocatable = int(state.allocatable(resource)[node])
+    return (
+        f"{resource}: needs {amount} ({format_amount(amount, resource)}),"
+        f" headroom {format_amount(headroom, resource)} of {format_amount(allocatable, resource)}"
+    )
+
+
 def _reasons(pod: Pod, state: ClusterState, node: int) -> tuple[str, ...]:
-    reasons = []
-    for resource, amount in sorted(pod.requests.items()):
-        headroom = int(state.headroom(resource)[node])
-        if amount and headroom < amount:
-            allocatable = int(state.allocatable(resource)[node])
-            reasons.append(
-                f"{resource}: needs {amount} ({format_amount(amount, resource)}),"
-                f" headroom {format_amount(headroom, resource)}"
-                f" of {format_amount(allocatable, resource)}"
-            )
-    return tuple(reasons)
+    return tuple(
+        shortfall(pod, resource, state, node)
+        for resource, amount in sorted(pod.requests.items())
+        if amount and state.headroom(resource)[node] < amount
+    )
 
 
 NODE_RESOURCES_FIT = Filter("NodeResourcesFit", _allowed, _reasons)
