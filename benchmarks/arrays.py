@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from benchmarks.manifests import Pages, Recipe, generate, read
 from benchmarks.measure import measure
 from benchmarks.report import heading, machine, row
+from rebalancer.cli.garbage import collect_seldom
 from rebalancer.cluster import wire
 from rebalancer.cluster.kinds import POD, VMI
 from rebalancer.model.objects import Pod
@@ -38,6 +39,7 @@ def main() -> None:
     parser.add_argument("--vms", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    collect_seldom()
     print(f"{machine()}; a core's time, best of {_ROUNDS}\n")
     columns = "decoding", "arrays", "for each VM", "times decoding", "next arrays", "times faster"
     print(heading(("cluster", *columns, "classes")))

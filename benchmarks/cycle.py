@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from benchmarks.manifests import Recipe, generate, read
 from benchmarks.measure import measure
 from benchmarks.report import duration, heading, machine, row
+from rebalancer.cli.garbage import collect_seldom
 from rebalancer.model.plan import Plan
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planner import ActiveStrategy, make_plan
@@ -46,6 +47,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, nargs="+", default=[500, 5_000])
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    collect_seldom()
     print(f"{machine()}; a core's time\n")
     print(heading(_COLUMNS))
     for nodes in options.nodes:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from rebalancer.cli.garbage import collect_seldom
 from rebalancer.cluster import wire
 from rebalancer.cluster.collect import collect
 from rebalancer.cluster.decode import ObjectDecoder
@@ -51,6 +52,7 @@ def main() -> None:
     parser.add_argument("--pods", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    collect_seldom()
     pages = generate(options.nodes, options.pods, random.Random(options.seed))
     megabytes = sum(map(len, (*pages.nodes, *pages.pods))) / 1e6
     print(f"{platform.machine()}, Python {platform.python_version()}, numpy {np.__version__}")

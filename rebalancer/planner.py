@@ -12,8 +12,8 @@ from rebalancer.model.plan import Goal, Move, Plan, Proposal
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.checked import checked
 from rebalancer.planning.context import PlanningContext
-from rebalancer.planning.outlook import with_proposal
 from rebalancer.planning.timetable import estimated_seconds, migration_limits
+from rebalancer.planning.view import View
 from rebalancer.policy.model import Mode, Section
 from rebalancer.strategy import Strategy
 
@@ -36,17 +36,17 @@ def make_plan(
     Equal snapshots and policies give equal plans, with equal ids.
     """
     proposals: list[Proposal] = []
-    outlook = snapshot
+    view = View.of(snapshot, context)
     for active in strategies:
         if active.mode is Mode.OFF:
             continue
         name = active.strategy.name
         span = f"strategy {name}"
         with _tracer.start_as_current_span(span, attributes={"rebalancer.strategy": name}):
-            for proposed in active.strategy.propose(outlook, active.settings, context):
-                proposal = checked(_signed(proposed, name), outlook)
+            for proposed in active.strategy.propose(view, active.settings):
+                proposal = checked(_signed(proposed, name), view.snapshot)
                 proposals.append(proposal)
-                outlook = with_proposal(outlook, proposal)
+                view = view.after(proposal)
     return _joined(proposals, snapshot, context)
 
 

@@ -1,7 +1,7 @@
 """The contract of a strategy, and the registry of those that are installed.
 
-A strategy is a name, a typed settings section and a pure function from a snapshot and settings
-to proposals. It makes no request, reads no clock and keeps nothing between calls.
+A strategy is a name, a typed settings section and a pure function from a view of the cluster and
+settings to proposals. It makes no request, reads no clock and keeps nothing between calls.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +12,7 @@ from msgspec import Struct
 from rebalancer.errors import InputError
 from rebalancer.model.plan import Goal, Proposal
 from rebalancer.model.snapshot import Snapshot
-from rebalancer.planning.context import PlanningContext
+from rebalancer.planning.view import View
 from rebalancer.policy.model import Mode, Section
 from rebalancer.policy.root import RebalancerPolicy
 
@@ -39,7 +39,7 @@ class Strategy(Struct, frozen=True):
     name: str
     """As it stands in the policy; the same as the entry point's."""
     settings_type: type[Section]
-    propose: Callable[[Snapshot, Section, PlanningContext], Sequence[Proposal]]
+    propose: Callable[[View, Section], Sequence[Proposal]]
     """Proposals in the order of their importance; each later one builds on the earlier ones."""
     default_mode: Mode = Mode.OFF
     contradictions: Contradictions = _no_contradictions

@@ -29,7 +29,7 @@ class Settings(Section):
 
 
 def active(propose: Propose, name: str = "Mine", mode: Mode = Mode.AUTOMATIC) -> ActiveStrategy:
-    strategy = Strategy(name, Settings, lambda snapshot, *_: propose(snapshot))
+    strategy = Strategy(name, Settings, lambda view, _: propose(view.snapshot))
     return ActiveStrategy(strategy, mode, Settings())
 
 

@@ -26,9 +26,7 @@ from rebalancer.errors import InputError
 from rebalancer.explain.lookup import find_node
 from rebalancer.loop import run_cycles
 from rebalancer.model.plan import Plan, Proposal, Verdict
-from rebalancer.model.snapshot import Snapshot
 from rebalancer.planner import ActiveStrategy, make_plan
-from rebalancer.planning.context import PlanningContext
 from rebalancer.planning.view import View
 from rebalancer.policy.model import Mode, Section
 from rebalancer.report.cheapest import cheapest_document, cheapest_tables
@@ -89,12 +87,10 @@ def drain(
 def _drains(names: Sequence[str]) -> ActiveStrategy:
     """Empties just these nodes, whether they bear a sign or not, and no others."""
 
-    def propose(
-        snapshot: Snapshot, _settings: Section, context: PlanningContext
-    ) -> Sequence[Proposal]:
-        there = [name for name in names if name in snapshot.node_by_name]
+    def propose(view: View, _settings: Section) -> Sequence[Proposal]:
+        there = [name for name in names if name in view.snapshot.node_by_name]
         drains = [Drain(name, "asked for by command") for name in there]
-        return tuple(propose_drains(drains, View.of(snapshot, context)))
+        return tuple(propose_drains(drains, view))
 
     return ActiveStrategy(Strategy(NAME, Section, propose), Mode.AUTOMATIC, Section())
 

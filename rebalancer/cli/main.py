@@ -9,6 +9,7 @@ from rebalancer.cli import exit_codes
 from rebalancer.cli.demo import demo
 from rebalancer.cli.drain import drain
 from rebalancer.cli.explain import explain
+from rebalancer.cli.garbage import collect_seldom
 from rebalancer.cli.plan import plan
 from rebalancer.cli.policy import policy_app
 from rebalancer.cli.rolling import rolling
@@ -38,6 +39,7 @@ app.add_typer(policy_app, name="policy")
 
 def main() -> None:
     """Runs the command; bad input ends with 2, everything else that fails with 1."""
+    collect_seldom()
     if isinstance(sys.stdout, TextIOWrapper):
         # A character that the terminal's encoding lacks is shown as an escape, as on stderr.
         sys.stdout.reconfigure(errors="backslashreplace")

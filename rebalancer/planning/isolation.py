@@ -31,7 +31,8 @@ none gets all."""
 
 
 class IsolatedSearch:
-    """A second stage for all goals of one plan, which share the policy's deadline.
+    """A second stage for all goals of one plan, which share the policy's deadline: what they take
+    outside of it does not count, so that large clusters have as much of it as small ones.
 
     Ends by its work in nearly all cases; the clock stops it only on a machine that is much slower
     or busier than expected. What had been found by then is kept.
@@ -41,15 +42,16 @@ class IsolatedSearch:
         self._planning = planning
         self._command = command
         self._work_left = planning.deadline_seconds * WORK_PER_SECOND
-        self._ends_at = monotonic() + planning.deadline_seconds
+        self._seconds_left = planning.deadline_seconds
 
     def __call__(self, problem: FitProblem, known: Outcome) -> Outcome:
         work_limit = self._work_left * _SHARE
         job = Job(problem, known, work_limit, self._planning.solver_memory_mebibytes)
-        seconds = self._ends_at - monotonic()
-        if seconds <= 0:
+        if self._seconds_left <= 0:
             return known._replace(gave_up_because=self._deadline_passed())
-        last, why = self._run(job, seconds)
+        start = monotonic()
+        last, why = self._run(job, self._seconds_left)
+        self._seconds_left -= monotonic() - start
         # What the work of a process that was stopped came to is not known.
         self._work_left -= last.work if last.is_last else work_limit
         return last.outcome if last.is_last else last.outcome._replace(gave_up_because=why)

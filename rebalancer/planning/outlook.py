@@ -18,12 +18,6 @@ from rebalancer.model.snapshot import Snapshot
 from rebalancer.scheduling.target_pod import target_pod
 
 
-def with_proposal(snapshot: Snapshot, proposal: Proposal) -> Snapshot:
-    """What the next goal sees; the same snapshot where the proposal changes nothing."""
-    change = change_by(proposal, snapshot)
-    return snapshot.with_change(change) if change else snapshot
-
-
 def change_by(proposal: Proposal, snapshot: Snapshot) -> Change:
     """Every move is under way, its room taken on both nodes, and the nodes with new room are held.
 

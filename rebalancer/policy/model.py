@@ -103,8 +103,8 @@ class PlanningPolicy(Section):
     deadline_seconds: float = Field(
         default=20,
         gt=0,
-        description="Longest time for the plans of all goals together; what is not proven then is"
-        " said.",
+        description="Longest time of the solver for the plans of all goals together; what is not"
+        " proven then is said.",
     )
     solver_memory_mebibytes: int = Field(
         default=512,

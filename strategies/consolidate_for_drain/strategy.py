@@ -6,22 +6,21 @@ from rebalancer.drain.proposal import Drain, propose_drains
 from rebalancer.model.objects import MigrationConfiguration, Node
 from rebalancer.model.plan import Goal, Proposal
 from rebalancer.model.snapshot import Snapshot
-from rebalancer.planning.context import PlanningContext
 from rebalancer.planning.view import View
 from rebalancer.policy.model import Section
 from rebalancer.scheduling.drain_sign import drain_sign
 from rebalancer_strategies.consolidate_for_drain.settings import ConsolidateForDrainSettings
 
 
-def propose(snapshot: Snapshot, settings: Section, context: PlanningContext) -> Sequence[Proposal]:
+def propose(view: View, settings: Section) -> Sequence[Proposal]:
     """One proposal for each node that is to be emptied, by name."""
     assert isinstance(settings, ConsolidateForDrainSettings)
+    snapshot = view.snapshot
     signs = (
         Drain(node.name, _sign(node, snapshot.migration_configuration, settings))
         for node in sorted(snapshot.nodes, key=lambda node: node.name)
     )
     drains = [drain for drain in signs if drain.sign]
-    view = View.of(snapshot, context)
     return tuple(propose_drains(drains, view, keeps_reserve=settings.keep_failover_reserve))
 
 

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 
 from rebalancer.model.plan import Proposal
-from rebalancer.model.snapshot import Snapshot
-from rebalancer.planning.context import PlanningContext
 from rebalancer.planning.view import View
 from rebalancer.policy.model import Section
 from rebalancer_strategies.fit_pending_vms.settings import FitPendingVMsSettings
@@ -12,12 +10,11 @@ from rebalancer_strategies.fit_pending_vms.several import propose_all
 from rebalancer_strategies.fit_pending_vms.triage import pending_launchers
 
 
-def propose(snapshot: Snapshot, settings: Section, context: PlanningContext) -> Sequence[Proposal]:
+def propose(view: View, settings: Section) -> Sequence[Proposal]:
     """One proposal for each Pending VM, the most important first.
 
     Each later one is planned beside the earlier ones: it uses no room that those have taken, and
     waits for none that they will free.
     """
     assert isinstance(settings, FitPendingVMsSettings)
-    view = View.of(snapshot, context)
-    return tuple(propose_all(pending_launchers(snapshot), view, settings))
+    return tuple(propose_all(pending_launchers(view.snapshot), view, settings))

@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Sequence
 
 from rebalancer.model.plan import Proposal
-from rebalancer.model.snapshot import Snapshot
-from rebalancer.planning.context import PlanningContext
 from rebalancer.planning.view import View
 from rebalancer.policy.model import Section
 from rebalancer.policy.root import RebalancerPolicy
@@ -15,10 +13,10 @@ from rebalancer_strategies.spread_headroom.settings import Basis, SpreadHeadroom
 from rebalancer_strategies.spread_headroom.sizes import size_proposal
 
 
-def propose(snapshot: Snapshot, settings: Section, context: PlanningContext) -> Sequence[Proposal]:
+def propose(view: View, settings: Section) -> Sequence[Proposal]:
     """Goals about sizes, about losses, and about balance, in this order."""
     assert isinstance(settings, SpreadHeadroomSettings)
-    headroom = Headroom(settings.headroom, View.of(snapshot, context))
+    headroom = Headroom(settings.headroom, view)
     return tuple(_proposals(settings, headroom))
 
 

@@ -14,7 +14,7 @@ from rebalancer.model.plan import Verdict
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning import checker
 from rebalancer.planning.checker import violations
-from rebalancer.planning.outlook import with_proposal
+from rebalancer.planning.outlook import change_by
 from tests.builders import Thing, migrating, node, vm
 from tests.drain.views import small_clusters, view, view_of
 
@@ -143,7 +143,7 @@ def test_what_is_chosen_can_be_emptied_and_no_other_choice_beats_the_bound(
         assert not left_behind(proposal.goal)
         assert {move.target for move in proposal.moves}.isdisjoint(found.nodes)
         assert violations(outlook, [proposal.goal], proposal.moves) == []
-        outlook = with_proposal(outlook, proposal)
+        outlook = outlook.with_change(change_by(proposal, outlook))
     costs = other_choices(snapshot, wanted)
     if found.proven:
         assert found.cost == found.bound

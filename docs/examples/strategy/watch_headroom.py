@@ -7,11 +7,9 @@ from pydantic import Field
 from rebalancer.model.objects import Pod
 from rebalancer.model.plan import Goal, Proposal, Reason, Subject, Verdict
 from rebalancer.model.quantity import format_amount
-from rebalancer.model.snapshot import Snapshot
-from rebalancer.planning.context import PlanningContext
+from rebalancer.planning.view import View
 from rebalancer.policy.model import Mode, Section
 from rebalancer.scheduling.feasibility import Feasibility, evaluate
-from rebalancer.scheduling.state import ClusterState
 from rebalancer.strategy import Strategy
 
 NAME = "WatchHeadroom"
@@ -25,10 +23,10 @@ class WatchHeadroomSettings(Section):
     )
 
 
-def propose(snapshot: Snapshot, settings: Section, _context: PlanningContext) -> Sequence[Proposal]:
+def propose(view: View, settings: Section) -> Sequence[Proposal]:
     """One goal: that the VM fits on some node. Unmet, it is `unproven`, as nothing was planned."""
     assert isinstance(settings, WatchHeadroomSettings)
-    answer = evaluate(_launcher(settings.memory_bytes), ClusterState(snapshot))
+    answer = evaluate(_launcher(settings.memory_bytes), view.state)
     subject = Subject("Headroom", "", format_amount(settings.memory_bytes, "memory"))
     if answer.feasible.any():
         return [Proposal(Goal(NAME, subject, Verdict.FITS, reasons=_homes(answer)))]
