@@ -11,4 +11,4 @@ def collect_seldom() -> None:
     By default the collector goes through the newest after every 700 of them, which takes a fifth
     of the time of reading and planning 100,000 VMs (docs/benchmarks.md).
     """
-    gc.set_threshold(_NEW_OBJECTS)
+    gc.set_threshold(_NEW_OBJECTS, 10, 2)

@@ -9,6 +9,9 @@ CONTROL_PLANE_TAINTS = {
 }
 """Keys of the taints that keep everything but the cluster's own pods off a node."""
 
+UNSCHEDULABLE_TAINT = "node.kubernetes.io/unschedulable"
+"""Key of the taint of a cordoned node."""
+
 SCHEDULABLE = "kubevirt.io/schedulable"
 """On a node: `true` while its virt-handler answers."""
 

@@ -19,8 +19,11 @@ def greedy_plan(
 
     `movers_of`: by node.
     """
+    emptied = problem.headroom.copy()
+    np.add.at(emptied, problem.mover_node[has_home], problem.mover_release[has_home])
+    is_enough = problem.landing & problem.fits(problem.request, emptied)
     candidates = []
-    for node in map(int, np.flatnonzero(problem.landing)):
+    for node in np.flatnonzero(is_enough).tolist():
         movers = movers_of.get(node, np.empty(0, np.int64))
         chosen = _cover(problem, node, movers[has_home[movers]])
         if chosen is not None:
@@ -39,15 +42,15 @@ def _cover(problem: FitProblem, node: int, movers: IntArray) -> list[int] | None
     """Movers that make room on the node, each the one that gives most for its cost."""
     lack = np.where(problem.request > 0, problem.request - problem.headroom[node], 0)
     chosen: list[int] = []
-    left = lack
+    left, rest = lack, movers
     while (left > 0).any():
-        rest = movers[~np.isin(movers, chosen)]
         given = np.minimum(problem.mover_release[rest], np.maximum(left, 0))
         shares = (given / np.maximum(left, 1)).sum(axis=1)
         if len(chosen) == problem.max_moves or not shares.any():
             return None
         best = int(rest[np.argmax(shares / problem.mover_cost[rest])])
         chosen.append(best)
+        rest = rest[rest != best]
         left = left - problem.mover_release[best]
     return _without_useless(problem, lack, chosen)
 

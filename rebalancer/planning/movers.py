@@ -81,7 +81,7 @@ class Movers(Struct, frozen=True, eq=False, dict=True):
     refused: Mapping[str, tuple[Refusal, ...]]
     """By node name."""
 
-    @property
+    @cached_property
     def source(self) -> IntArray:
         """(m,) index of its node."""
         return self.state.node_of_pod[self.source_pod]
@@ -104,7 +104,7 @@ class Movers(Struct, frozen=True, eq=False, dict=True):
             np.add.at(freed, self.source, self.kinds.released[resource][self.kind])
         return freed
 
-    @cached_property
+    @property
     def movers(self) -> Sequence[Mover]:
         """One by one; each is made when it is looked at."""
         return _Lazily(self)
@@ -113,7 +113,6 @@ class Movers(Struct, frozen=True, eq=False, dict=True):
 class _Lazily(Sequence[Mover]):
     def __init__(self, movers: Movers) -> None:
         self._movers = movers
-        self._source = movers.source
 
     def __len__(self) -> int:
         return len(self._movers.vmis)
@@ -128,7 +127,7 @@ class _Lazily(Sequence[Mover]):
         movers = self._movers
         return Mover(
             vmi=movers.vmis[index],
-            source=int(self._source[index]),
+            source=int(movers.source[index]),
             source_pod=movers.state.snapshot.pods[movers.source_pod[index]],
             kind=movers.kinds.found[movers.kind[index]],
             rules=movers.classes[movers.mover_class[index]],

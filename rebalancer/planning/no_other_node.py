@@ -1,15 +1,19 @@
 """Why a VM that may be moved has nowhere to go now."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
+from rebalancer.model.objects import Pod
 from rebalancer.model.plan import Refusal
 from rebalancer.planning.movers import Mover
 from rebalancer.scheduling.feasibility import Feasibility, evaluate
 from rebalancer.scheduling.filters.node_resources_fit import shortfall
-from rebalancer.scheduling.state import BoolArray, ClusterState
+from rebalancer.scheduling.state import ClusterState, IntArray
 
+_NONE = np.empty(0, np.int64)
 _MOST_NAMED = 3
 """Nodes that are named for one reason; of more only the number is told."""
 
@@ -19,35 +23,47 @@ def no_other_node(movers: Iterable[Mover], state: ClusterState) -> Iterator[Refu
 
     The code is `no-other-node`. Movers that the rules treat alike are looked at once.
     """
-    known: dict[tuple[int, int], Feasibility] = {}
+    known: dict[tuple[int, int], list[_Bar]] = {}
     for mover in movers:
         alike = id(mover.kind), id(mover.rules)
         if alike not in known:
-            known[alike] = evaluate(mover.target_pod, state)
-        bars = "; ".join(_bars(known[alike], mover.source)) or "there is none"
-        yield Refusal(mover.vmi.key, "no-other-node", f"no other node takes it now ({bars})")
+            known[alike] = list(_bars(evaluate(mover.target_pod, state)))
+        found = ((bar, bar.nodes[bar.nodes != mover.source]) for bar in known[alike])
+        told = [f"{_listed(nodes, state)}: {bar.tell(nodes)}" for bar, nodes in found if len(nodes)]
+        why = "; ".join(told) or "there is none"
+        yield Refusal(mover.vmi.key, "no-other-node", f"no other node takes it now ({why})")
 
 
-def _bars(feasibility: Feasibility, source: int) -> Iterator[str]:
-    """Nodes, and what they have in common that bars the pod."""
+class _Bar(NamedTuple):
+    """What bars a pod."""
+
+    nodes: IntArray
+    """Indexes of those that it bars it from."""
+    tell: Callable[[IntArray], str]
+    """In words, of some of these nodes."""
+
+
+def _bars(feasibility: Feasibility) -> Iterator[_Bar]:
     pod, state = feasibility.pod, feasibility.state
-    is_other = np.ones(len(state.nodes), np.bool_)
-    is_other[source] = False
-    for rule, mask in feasibility.masks:
-        if (barred := is_other & ~mask).any():
-            yield f"{_listed(barred, state)}: {rule.name}"
-    if (barred := is_other & state.is_draining).any():
-        yield f"{_listed(barred, state)}: being drained"
+    rules = [(rule.name, ~mask) for rule, mask in feasibility.masks]
+    for name, is_barred in (*rules, ("being drained", state.is_draining)):
+        yield _Bar(np.flatnonzero(is_barred), partial(_named, name))
     for resource, amount in sorted(pod.requests.items()):
-        headroom = state.headroom(resource)
-        if amount and (short := is_other & (headroom < amount)).any():
-            roomiest = int(np.where(short, headroom, np.iinfo(np.int64).min).argmax())
-            where = f" on {state.nodes[roomiest].name}, the roomiest" if short.sum() > 1 else ""
-            yield f"{_listed(short, state)}: {shortfall(pod, resource, state, roomiest)}{where}"
+        nodes = np.flatnonzero(state.headroom(resource) < amount) if amount else _NONE
+        yield _Bar(nodes, partial(_short_of, resource, pod, state))
 
 
-def _listed(nodes: BoolArray, state: ClusterState) -> str:
-    indexes = np.flatnonzero(nodes).tolist()
-    if len(indexes) > _MOST_NAMED:
-        return f"{len(indexes)} nodes"
-    return ", ".join(state.nodes[index].name for index in indexes)
+def _named(name: str, _nodes: IntArray) -> str:
+    return name
+
+
+def _short_of(resource: str, pod: Pod, state: ClusterState, nodes: IntArray) -> str:
+    roomiest = int(nodes[state.headroom(resource)[nodes].argmax()])
+    where = f" on {state.nodes[roomiest].name}, the roomiest" if len(nodes) > 1 else ""
+    return shortfall(pod, resource, state, roomiest) + where
+
+
+def _listed(nodes: IntArray, state: ClusterState) -> str:
+    if len(nodes) > _MOST_NAMED:
+        return f"{len(nodes)} nodes"
+    return ", ".join(state.nodes[index].name for index in nodes.tolist())

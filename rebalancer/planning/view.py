@@ -1,10 +1,13 @@
 """The cluster as one goal sees it, with what all goals that see it so have in common."""
 
 from functools import cached_property
+from typing import TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from rebalancer.model.objects import Pod
+from rebalancer.model.keys import OPT_OUT, UNSCHEDULABLE_TAINT
+from rebalancer.model.objects import Pod, VirtualMachineInstance
 from rebalancer.model.plan import Proposal
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.context import PlanningContext
@@ -17,6 +20,7 @@ from rebalancer.planning.outlook import change_by
 from rebalancer.scheduling.state import ClusterState
 
 Needs = tuple[object, ...]
+T = TypeVar("T", Pod, VirtualMachineInstance)
 
 
 class View(Struct, frozen=True, dict=True):
@@ -43,6 +47,31 @@ class View(Struct, frozen=True, dict=True):
         """What has been planned so far, for those that need the same."""
         return {}
 
+    @cached_property
+    def without_cordons(self) -> "View | None":
+        """As if no node were cordoned; None where none is."""
+        if not self.state.is_unschedulable.any():
+            return None
+        nodes = tuple(
+            replace(
+                node,
+                is_unschedulable=False,
+                taints=tuple(taint for taint in node.taints if taint.key != UNSCHEDULABLE_TAINT),
+            )
+            for node in self.snapshot.nodes
+        )
+        return replace(self, snapshot=replace(self.snapshot, nodes=nodes))
+
+    @cached_property
+    def without_opt_outs(self) -> "View | None":
+        """As if no VM were opted out; None where none is."""
+        refusals = (refusal for found in self.movers.refused.values() for refusal in found)
+        if all(refusal.code != "opted-out" for refusal in refusals):
+            return None
+        vmis = tuple(_opted_in(vmi) for vmi in self.snapshot.vmis)
+        pods = tuple(_opted_in(pod) for pod in self.snapshot.pods)
+        return replace(self, snapshot=replace(self.snapshot, vmis=vmis, pods=pods))
+
     def needs(self, pod: Pod) -> Needs:
         """Equal for pods that can take each other's place."""
         requests = tuple(sorted(pod.requests.items()))
@@ -67,3 +96,10 @@ class View(Struct, frozen=True, dict=True):
             if "movers" in known and (movers := movers_after(change, self.movers, state)):
                 vars(after)["movers"] = movers
         return after
+
+
+def _opted_in(thing: T) -> T:
+    if OPT_OUT not in thing.annotations:
+        return thing
+    others = {key: value for key, value in thing.annotations.items() if key != OPT_OUT}
+    return replace(thing, annotations=others)

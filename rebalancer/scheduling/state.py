@@ -1,7 +1,7 @@
 """A snapshot laid out for filters: nodes as arrays, room and labels looked up once."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,7 +72,7 @@ class ClusterState:
         if "claims_in_use" in known:
             after.claims_in_use = {**self.claims_in_use, **_claims(placements)}
         if "volumes" in known:
-            after.volumes = self.volumes.after(placements, lambda: after.placements)
+            after.volumes = self.volumes.after(placements, partial(_placements, pods, node_of_pod))
         return after
 
     def label_values(self, key: str) -> tuple[str | None, ...]:
@@ -162,8 +162,7 @@ class ClusterState:
     @cached_property
     def placements(self) -> tuple[tuple[Pod, int], ...]:
         """Every pod that holds room on a node, and the node's index."""
-        pairs = zip(self.snapshot.pods, self.node_of_pod.tolist(), strict=True)
-        return tuple((pod, node) for pod, node in pairs if node >= 0)
+        return _placements(self.snapshot.pods, self.node_of_pod)
 
     def allocatable(self, resource: str) -> IntArray:
         """Axis: node; a node that does not offer the resource has 0 of it."""
@@ -225,7 +224,9 @@ class ClusterState:
     @cached_property
     def volumes(self) -> AttachedVolumes:
         """CSI volumes, and where they are attached."""
-        return AttachedVolumes(self.snapshot, self.index, lambda: self.placements)
+        # Not this object's own: it would refer to itself, and outlive its use.
+        placements = partial(_placements, self.snapshot.pods, self.node_of_pod)
+        return AttachedVolumes(self.snapshot, self.index, placements)
 
     def domains(self, topology_key: str) -> IntArray:
         """Each node's topology domain by number, -1 where it has none. Axis: node."""
@@ -257,6 +258,11 @@ _OF_NODES = (
     "_index_by_hostname",
 )
 """What depends on the nodes alone."""
+
+
+def _placements(pods: Sequence[Pod], node_of_pod: IntArray) -> tuple[tuple[Pod, int], ...]:
+    pairs = zip(pods, node_of_pod.tolist(), strict=True)
+    return tuple((pod, node) for pod, node in pairs if node >= 0)
 
 
 def _host_ports(placements: Sequence[tuple[Pod, int]]) -> tuple[tuple[HostPort, Pod, int], ...]:

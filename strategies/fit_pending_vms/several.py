@@ -16,7 +16,7 @@ from rebalancer.model.plan import Goal, Proposal, Reason, Verdict
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.view import View
 from rebalancer_strategies.fit_pending_vms.settings import FitPendingVMsSettings
-from rebalancer_strategies.fit_pending_vms.single import propose_one
+from rebalancer_strategies.fit_pending_vms.single import Draft, propose_one
 
 _MAX_ORDERS = 8
 """Orders of one priority's VMs that are tried besides that by age. Each costs as much as the first,
@@ -29,7 +29,7 @@ class Attempt(NamedTuple):
     """One order of VMs of one priority, and what comes of it."""
 
     pods: tuple[Pod, ...]
-    proposals: tuple[Proposal, ...]
+    drafts: tuple[Draft, ...]
     left_out: tuple[Pod, ...]
     """Those that only others leave no room for."""
     view: View
@@ -38,7 +38,7 @@ class Attempt(NamedTuple):
     @property
     def rank(self) -> tuple[int, float]:
         """Smaller is better: fewer without a place, then what the migrations cost."""
-        goals = [proposal.goal for proposal in self.proposals]
+        goals = [draft.proposal.goal for draft in self.drafts]
         fitted = sum(goal.verdict in {Verdict.PLANNED, Verdict.FITS} for goal in goals)
         return -fitted, sum(goal.cost or 0.0 for goal in goals)
 
@@ -50,7 +50,7 @@ def propose_all(
     view = cluster
     for _, equals in groupby(pods, key=lambda pod: pod.priority):
         attempt = _best_order(tuple(equals), _Turn(cluster, view, settings))
-        yield from attempt.proposals
+        yield from (draft.in_full() for draft in attempt.drafts)
         view = attempt.view
 
 
@@ -91,19 +91,20 @@ def _worth_a_try(attempt: Attempt) -> list[Pod]:
 
 def _in_order(pods: tuple[Pod, ...], turn: _Turn) -> Attempt:
     view = turn.before
-    proposals, left_out = [], []
+    drafts, left_out = [], []
     for pod in pods:
-        proposal = propose_one(pod, view, turn.settings)
-        if view is not turn.cluster and proposal.goal.verdict in _WITHOUT_ROOM:
-            proposal = propose_one(pod, turn.cluster, turn.settings)
-            if proposal.goal.verdict is Verdict.PLANNED:
-                proposal = _behind_others(proposal.goal)
+        draft = propose_one(pod, view, turn.settings)
+        if view is not turn.cluster and draft.proposal.goal.verdict in _WITHOUT_ROOM:
+            draft = propose_one(pod, turn.cluster, turn.settings)
+            if draft.proposal.goal.verdict is Verdict.PLANNED:
+                draft = Draft(_behind_others(draft.proposal.goal))
                 left_out.append(pod)
         if pod.migration_uid:
-            proposal = _for_migration(proposal, pod, view.snapshot)
-        proposals.append(proposal)
-        view = view.after(proposal)
-    return Attempt(pods, tuple(proposals), tuple(left_out), view)
+            proposal = _for_migration(draft.proposal, pod, view.snapshot)
+            draft = draft._replace(proposal=proposal)
+        drafts.append(draft)
+        view = view.after(draft.proposal)
+    return Attempt(pods, tuple(drafts), tuple(left_out), view)
 
 
 def _for_migration(proposal: Proposal, pod: Pod, snapshot: Snapshot) -> Proposal:

@@ -1,5 +1,7 @@
 """The proposal for one Pending VM: a verdict, and the cheapest migrations that make room for it."""
 
+from typing import NamedTuple
+
 import numpy as np
 from msgspec.structs import replace
 from opentelemetry import trace
@@ -15,6 +17,7 @@ from rebalancer.planning.problem import INFINITE, FitProblem, Outcome
 from rebalancer.planning.view import View
 from rebalancer.scheduling.feasibility import Feasibility, evaluate
 from rebalancer.scheduling.scoring import least_allocated
+from rebalancer.scheduling.state import BoolArray
 from rebalancer_strategies.fit_pending_vms import certificate
 from rebalancer_strategies.fit_pending_vms.relaxation import relaxations
 from rebalancer_strategies.fit_pending_vms.settings import FitPendingVMsSettings
@@ -25,7 +28,27 @@ NAME = "FitPendingVMs"
 _tracer = trace.get_tracer("rebalancer")
 
 
-def propose_one(pod: Pod, view: View, settings: FitPendingVMsSettings) -> Proposal:
+class Draft(NamedTuple):
+    """A proposal, with no more than the headline of what bars the pod."""
+
+    proposal: Proposal
+    barred: tuple[Feasibility, View] | None = None
+    """Where no plan was found."""
+
+    def in_full(self) -> Proposal:
+        """With all that bars the pod, and what would help; that takes longer than the search."""
+        if self.barred is None:
+            return self.proposal
+        pending, view = self.barred
+        goal = self.proposal.goal
+        has_home = _has_home(fit_problem(pending, view.movers, view.context))
+        advice = relaxations(pending, view) if goal.proven else ()
+        reasons = (*goal.reasons, *advice, *certificate.node_reasons(pending, view.movers))
+        refused = certificate.refusals(pending, view.movers, has_home)
+        return Proposal(replace(goal, reasons=reasons), refused=refused)
+
+
+def propose_one(pod: Pod, view: View, settings: FitPendingVMsSettings) -> Draft:
     """Plans for the pod on the cluster as the view has it."""
     if pod.migration_uid:
         # It holds room already where its migration pins it to a node.
@@ -35,18 +58,20 @@ def propose_one(pod: Pod, view: View, settings: FitPendingVMsSettings) -> Propos
     finding = triage(pod, pending, view.snapshot, settings)
     if finding is None:
         needs = view.needs(pod)
-        if known := view.plans.get(needs):
-            return _for_another(subject, known)
-        plan = _plan(pending, view)
-        view.plans[needs] = _worth_it(plan, settings)
-        return view.plans[needs]
+        proposal = view.plans.get(needs)
+        if proposal is None:
+            proposal = view.plans[needs] = _worth_it(_plan(pending, view), settings)
+        if proposal.goal.subject != subject:
+            return Draft(_for_another(subject, proposal))
+        is_barred = proposal.goal.verdict in {Verdict.IMPOSSIBLE, Verdict.UNPROVEN}
+        return Draft(proposal, (pending, view) if is_barred else None)
     verdict, reasons = finding
     node = ""
     if verdict is Verdict.FITS:
         # The scheduler decides; this is where it puts the pod most likely.
         scores = np.where(pending.feasible, least_allocated(pod, view.state), -np.inf)
         node = view.state.nodes[int(np.argmax(scores))].name
-    return Proposal(Goal(NAME, subject, verdict, reasons=reasons, node=node))
+    return Draft(Proposal(Goal(NAME, subject, verdict, reasons=reasons, node=node)))
 
 
 def _worth_it(proposal: Proposal, settings: FitPendingVMsSettings) -> Proposal:
@@ -79,6 +104,11 @@ def _subject(pod: Pod, snapshot: Snapshot) -> Subject:
     return Subject("VirtualMachineInstance", pod.namespace, name, pod.vmi_uid or "")
 
 
+def _has_home(problem: FitProblem) -> BoolArray:
+    """Which movers could start at once. Axis: mover."""
+    return movers_with_home(problem, problem.headroom)
+
+
 def _plan(pending: Feasibility, view: View) -> Proposal:
     movers, context = view.movers, view.context
     problem = fit_problem(pending, movers, context)
@@ -101,8 +131,7 @@ def _plan(pending: Feasibility, view: View) -> Proposal:
     if outcome.solution is not None:
         moves = to_moves(outcome.solution.moves, problem, movers, context)
         return Proposal(_planned(goal, outcome, movers), moves)
-    has_home = movers_with_home(problem, problem.headroom)
-    headline = certificate.headline(pending, movers, has_home)
+    headline = certificate.headline(pending, movers, _has_home(problem))
     if outcome.bound < INFINITE:
         why = outcome.gave_up_because or "rules between pods may hide a plan"
         headline = Reason("not-proven", f"no plan was found, and none is ruled out: {why}")
@@ -110,10 +139,7 @@ def _plan(pending: Feasibility, view: View) -> Proposal:
         headline = longer
     else:
         goal = replace(goal, verdict=Verdict.IMPOSSIBLE, proven=True)
-    advice = relaxations(pending, movers, context) if goal.proven else ()
-    reasons = (headline, *advice, *certificate.node_reasons(pending, movers))
-    goal = replace(goal, reasons=reasons)
-    return Proposal(goal, refused=certificate.refusals(pending, movers, has_home))
+    return Proposal(replace(goal, reasons=(headline,)))
 
 
 def _longer_plan(problem: FitProblem, second_stage: SecondStage) -> Reason | None:

@@ -1,7 +1,9 @@
 """What can be said of a Pending VM before any thought of migrations."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 
+import numpy as np
 from msgspec.structs import replace
 
 from rebalancer.model.keys import GOAL_UID
@@ -10,7 +12,8 @@ from rebalancer.model.plan import MOVES_UNDER_WAY, Reason, Verdict
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.scheduling.feasibility import Feasibility, evaluate
 from rebalancer.scheduling.migration_deadline import is_overdue
-from rebalancer.scheduling.state import ClusterState
+from rebalancer.scheduling.narrowing import narrowed
+from rebalancer.scheduling.state import BoolArray
 from rebalancer_strategies.fit_pending_vms.settings import FitPendingVMsSettings
 
 Finding = tuple[Verdict, tuple[Reason, ...]]
@@ -44,7 +47,7 @@ def triage(
         or _too_early(pod, snapshot, settings)
         or _under_way(pod, snapshot)
         or _fits(feasibility)
-        or _room_is_being_left(pod, snapshot)
+        or _room_is_being_left(feasibility)
         or _ruled_out(feasibility)
     )
 
@@ -118,14 +121,22 @@ def _fits(feasibility: Feasibility) -> Finding | None:
     )
 
 
-def _room_is_being_left(pod: Pod, snapshot: Snapshot) -> Finding | None:
+def _room_is_being_left(feasibility: Feasibility) -> Finding | None:
     """Whether it fits once the pods have gone that are on their way out already."""
-    leaving = _leaving(snapshot)
+    pod, state = feasibility.pod, feasibility.state
+    leaving = [each for each in _leaving(state.snapshot) if each.node_name in state.index]
     if not leaving:
         return None
+    # Most often there will not be room even then, which is quick to see.
+    indexes = np.flatnonzero(_has_room_without(leaving, feasibility)).tolist()
+    perhaps = {state.nodes[index].name for index in indexes}
+    if not perhaps:
+        return None
     uids = {other.uid for other in leaving}
-    staying = tuple(other for other in snapshot.pods if other.uid not in uids)
-    nodes = _names(evaluate(pod, ClusterState(replace(snapshot, pods=staying))))
+    part = narrowed(state.snapshot, [pod], perhaps)
+    staying = tuple(other for other in part.pods if other.uid not in uids)
+    after = evaluate(pod, state.with_pods_of(replace(part, pods=staying)))
+    nodes = perhaps.intersection(_names(after))
     if not nodes:
         return None
     return Verdict.WAITING, tuple(
@@ -135,9 +146,22 @@ def _room_is_being_left(pod: Pod, snapshot: Snapshot) -> Finding | None:
             node=other.node_name or "",
             object=str(other.key),
         )
-        for other in leaving
-        if other.node_name in nodes
+        # What leaves another node may have barred the whole zone.
+        for other in [each for each in leaving if each.node_name in nodes] or leaving
     )
+
+
+def _has_room_without(leaving: Sequence[Pod], feasibility: Feasibility) -> BoolArray:
+    """Nodes that may take the pod for all that moves no pods, and have room once these are gone."""
+    state = feasibility.state
+    node_of_leaving = [state.index[each.node_name or ""] for each in leaving]
+    has_room = feasibility.allowed_wherever_pods_are
+    for resource, amount in feasibility.pod.requests.items():
+        left = state.headroom(resource)
+        released = [each.requests.get(resource, 0) for each in leaving]
+        np.add.at(left, node_of_leaving, released)
+        has_room &= (left >= amount) | (amount == 0)
+    return has_room
 
 
 def _leaving(snapshot: Snapshot) -> list[Pod]:

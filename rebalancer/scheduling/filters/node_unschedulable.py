@@ -2,12 +2,13 @@
 
 import numpy as np
 
+from rebalancer.model.keys import UNSCHEDULABLE_TAINT
 from rebalancer.model.objects import Pod, Taint
 from rebalancer.scheduling.filters.base import Filter
 from rebalancer.scheduling.matching import tolerates
 from rebalancer.scheduling.state import BoolArray, ClusterState
 
-_CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+_CORDON = Taint(key=UNSCHEDULABLE_TAINT, effect="NoSchedule")
 
 
 def _allowed(pod: Pod, state: ClusterState) -> BoolArray:
