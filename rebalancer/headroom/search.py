@@ -45,34 +45,47 @@ def search(room: Room, loss: Loss, items: Sequence[Item], work: Work) -> Placing
     if len(items) > _MOST_ITEMS:
         raise WorkLimitError
     ordered = sorted(items, key=lambda item: (len(room.candidates(item.kind)), item))
-    placing = Placing(room, loss)
-    alike = _Alike(placing, ordered)
+    found = _Search(Placing(room, loss), ordered, work)
+    return found.placing if found.places_from(0, 0) else None
 
-    def place(position: int, start: int) -> bool:
-        if position == len(ordered):
+
+class _Search:
+    def __init__(self, placing: Placing, ordered: Sequence[Item], work: Work) -> None:
+        self.placing = placing
+        self._ordered = ordered
+        self._work = work
+        self._alike = _Alike(placing, ordered)
+
+    def places_from(self, position: int, start: int) -> bool:
+        """Whether all items from that one on have places beside those before them.
+
+        `start`: the first candidate for it to try, if it is equal to the one before.
+
+        Raises: WorkLimitError.
+        """
+        if position == len(self._ordered):
             return True
-        item = ordered[position]
-        candidates = room.candidates(item.kind)
+        item = self._ordered[position]
+        placing = self.placing
+        candidates = placing.room.candidates(item.kind)
         tried = set()
         # Equal items are placed in the order of their candidates; any other order is the same.
-        if not position or ordered[position - 1] != item:
+        if not position or self._ordered[position - 1] != item:
             start = 0
         for at in range(start, len(candidates)):
-            work.step()
+            self._work.step()
             node = candidates[at]
             if not placing.has_room(item.kind, node) or placing.keeps_off(item, node):
                 continue
-            look = alike.look(node)
+            look = self._alike.look(node)
             if look in tried:
                 continue
             tried.add(look)
             placing.take(item, node)
-            if place(position + 1, at):
+            if self.places_from(position + 1, at):
                 return True
             placing.give_back()
         return False
-
-    return placing if place(0, 0) else None
 
 
 class _Alike:

@@ -50,9 +50,11 @@ _STEPS_PER_MOVER = 0.2
 """Of such a search, that take as long as its bounds do. Measured."""
 
 
-def search_direct(problem: FitProblem) -> Outcome:
+def search_direct(problem: FitProblem, *, is_brief: bool = False) -> Outcome:
     """The cheapest plan whose moves go into present room or into room that others make for them in
     the same way, as far as it is found, and a bound for all plans.
+
+    `is_brief`: with as little work in a large cluster as in a small one.
     """
     has_room = problem.landing & problem.fits(problem.request, problem.headroom)
     if has_room.any():
@@ -61,7 +63,7 @@ def search_direct(problem: FitProblem) -> Outcome:
     if not has_home.any():
         return Outcome(None, INFINITE)
     search = _Search(problem, has_home)
-    most = max(_LEAST_WORK, _WORK_PER_NODE * problem.node_count)
+    most = _LEAST_WORK if is_brief else max(_LEAST_WORK, _WORK_PER_NODE * problem.node_count)
     search.run(most)
     if search.best is None and search.open_bound < NEVER:
         search.best = greedy_plan(problem, has_home, search.movers)

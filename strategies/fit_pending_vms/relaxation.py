@@ -61,7 +61,7 @@ def _opt_in(pod: Pod, view: View) -> Iterator[Advice]:
 
 def _plan(pod: Pod, view: View) -> Solution | None:
     problem = fit_problem(evaluate(pod, view.state), view.movers, view.context)
-    return search_direct(problem).solution
+    return search_direct(problem, is_brief=True).solution
 
 
 def _less_memory(pending: Feasibility, view: View) -> Iterator[Advice]:
@@ -80,7 +80,7 @@ def _less_memory(pending: Feasibility, view: View) -> Iterator[Advice]:
         middle = (too_few + enough) // 2
         request = problem.request.copy()
         request[memory] -= middle * _GIBIBYTE
-        solution = search_direct(replace(problem, request=request)).solution
+        solution = search_direct(replace(problem, request=request), is_brief=True).solution
         if solution is None:
             too_few = middle
         else:
