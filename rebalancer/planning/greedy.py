@@ -4,26 +4,38 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from rebalancer.planning.bounds import FloatArray
+from rebalancer.planning.homes import most_headroom
 from rebalancer.planning.placing import PlacingLimitError, place
 from rebalancer.planning.problem import FitProblem, Solution
 from rebalancer.scheduling.state import BoolArray, IntArray
 
+_MAX_COVERS = 400
+"""Nodes for which movers are chosen, those that could be cheapest first; a guess."""
+
 _MAX_PLACINGS = 100
-"""Nodes on which the movers' targets are looked for; a guess."""
+"""Of these, the nodes for whose movers targets are looked for; a guess."""
 
 
 def greedy_plan(
-    problem: FitProblem, has_home: BoolArray, movers_of: Mapping[int, IntArray]
+    problem: FitProblem,
+    has_home: BoolArray,
+    movers_of: Mapping[int, IntArray],
+    bounds: FloatArray,
 ) -> Solution | None:
     """One whose moves all go into present room; nothing says that it is the cheapest.
 
-    `movers_of`: by node.
+    Args:
+        movers_of: by node.
+        bounds: (n,) what making room there costs at least.
     """
-    emptied = problem.headroom.copy()
-    np.add.at(emptied, problem.mover_node[has_home], problem.mover_release[has_home])
-    is_enough = problem.landing & problem.fits(problem.request, emptied)
-    candidates = []
-    for node in np.flatnonzero(is_enough).tolist():
+    nodes = np.flatnonzero(
+        problem.landing & problem.fits(problem.request, most_headroom(problem, has_home))
+    )
+    candidates: list[tuple[int, int, list[int]]] = []
+    for node in nodes[np.argsort(bounds[nodes], kind="stable")].tolist():
+        if len(candidates) == _MAX_COVERS:
+            break
         movers = movers_of.get(node, np.empty(0, np.int64))
         chosen = _cover(problem, node, movers[has_home[movers]])
         if chosen is not None:

@@ -29,3 +29,13 @@ def split_by(codes: IntArray) -> dict[int, IntArray]:
     return {
         int(value): order[start:end] for value, start, end in zip(values, starts, ends, strict=True)
     }
+
+
+def most_headroom(problem: FitProblem, may_leave: BoolArray) -> IntArray:
+    """(n, r) there is never more on a node when as many of these movers have left as may move."""
+    node, release = problem.mover_node[may_leave], problem.mover_release[may_leave]
+    together, largest = np.zeros_like(problem.headroom), np.zeros_like(problem.headroom)
+    np.add.at(together, node, release)
+    np.maximum.at(largest, node, release)
+    most: IntArray = problem.headroom + np.minimum(together, largest * problem.max_moves)
+    return most

@@ -65,8 +65,8 @@ def search_direct(problem: FitProblem, *, is_brief: bool = False) -> Outcome:
     search = _Search(problem, has_home)
     most = _LEAST_WORK if is_brief else max(_LEAST_WORK, _WORK_PER_NODE * problem.node_count)
     search.run(most)
-    if search.best is None and search.open_bound < NEVER:
-        search.best = greedy_plan(problem, has_home, search.movers)
+    if search.best is None and search.open_bound < NEVER and not is_brief:
+        search.best = greedy_plan(problem, has_home, search.movers, search.bounds)
     search.follow_chains(most, _MAX_DEPTH)
     outcome = search.outcome()
     if outcome.solution is None and not reach(problem).can_land.any():

@@ -13,6 +13,7 @@ from rebalancer.model.objects import Pod
 from rebalancer.model.plan import Reason
 from rebalancer.model.quantity import format_amount
 from rebalancer.model.wording import count_of
+from rebalancer.planning.homes import most_headroom
 from rebalancer.planning.movers import fit_problem, resources_in_play
 from rebalancer.planning.problem import Solution
 from rebalancer.planning.search import search_direct
@@ -70,9 +71,8 @@ def _less_memory(pending: Feasibility, view: View) -> Iterator[Advice]:
     problem = fit_problem(pending, movers, view.context)
     memory = resources_in_play(movers, pending).index("memory")
     most = int(problem.request[memory]) // _GIBIBYTE
-    emptied = problem.headroom[:, memory] + movers.released_on_nodes("memory")
-    roomiest = int(emptied[problem.landing].max(initial=0))
-    # Not even a node without movers has room for more.
+    anybody = np.ones(problem.mover_count, np.bool_)
+    roomiest = int(most_headroom(problem, anybody)[problem.landing, memory].max(initial=0))
     too_few = max(0, -(-(int(problem.request[memory]) - roomiest) // _GIBIBYTE) - 1)
     enough = most + 1
     best: Solution | None = None

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from rebalancer.planning.bounds import price_chains
 from rebalancer.planning.greedy import greedy_plan
 from rebalancer.planning.homes import movers_with_home, split_by
 from rebalancer.planning.problem import FitProblem, Solution
@@ -26,7 +27,9 @@ def problem(*movers: tuple[int, int, int], headroom: tuple[int, ...], request: i
 
 
 def plan(made: FitProblem) -> Solution | None:
-    return greedy_plan(made, movers_with_home(made, made.headroom), split_by(made.mover_node))
+    has_home = movers_with_home(made, made.headroom)
+    _, bounds = price_chains(made, has_home)
+    return greedy_plan(made, has_home, split_by(made.mover_node), bounds)
 
 
 def test_the_node_is_taken_where_room_costs_less() -> None:
