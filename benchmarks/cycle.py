@@ -2,14 +2,15 @@
 
     python -m benchmarks.cycle
 
-Each strategy is asked alone, then all together. Five Pending VMs need 400 GiB, more than any node
-has free, two nodes are to be emptied, a size of 300 GiB is to fit three times, VMs are to survive
-the loss of each node, and requested memory and CPU are to be evened out. The bound is what decoding
-the objects takes and collecting them into a snapshot.
+The bound is what decoding the objects takes and collecting them into a snapshot. Each strategy is
+asked alone, then all together: five Pending VMs need 400 GiB, more than most nodes have free, two
+nodes are to be emptied, a size of 300 GiB is to fit three times, VMs are to survive the loss of
+each node, and requested memory and CPU are to be evened out. Then there are fifty equal VMs
+instead, as after the loss of a node, and five of different sizes for which every node is too small.
 """
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -39,7 +40,7 @@ _SETTINGS: Mapping[str, Mapping[str, Any]] = {
         "balance": {"by": "Requests", "onlyAbove": 0.6},
     },
 }
-_COLUMNS = "cluster", "strategy", "goals", "migrations", "planning", "times reading", "MiB"
+_COLUMNS = "cluster", "asked", "goals", "migrations", "planning", "times reading", "MiB"
 
 
 def main() -> None:
@@ -56,13 +57,22 @@ def main() -> None:
 
 def _measure_cluster(recipe: Recipe) -> None:
     reading = measure(partial(read, generate(recipe)))
-    snapshot = in_need(reading.value)
-    for names in (*((name,) for name in _SETTINGS), tuple(_SETTINGS)):
+    in_need = to_be_emptied(with_pending(reading.value, [400] * 5))
+    fifty = with_pending(reading.value, [400] * 50)
+    too_large = with_pending(reading.value, range(600, 605))
+    fit = ("FitPendingVMs",)
+    cases = (
+        *((name, in_need, (name,)) for name in _SETTINGS),
+        ("all", in_need, tuple(_SETTINGS)),
+        ("FitPendingVMs, fifty equal", fifty, fit),
+        ("FitPendingVMs, five too large", too_large, fit),
+    )
+    for what, snapshot, names in cases:
         # A copy has none of the indexes that were made before.
         planning = measure(partial(plan, replace(snapshot), names))
         cells = (
             f"{recipe.nodes} nodes, {recipe.vms} VMs",
-            names[0] if len(names) == 1 else "all",
+            what,
             len(planning.value.goals),
             len(planning.value.moves),
             duration(planning.core_seconds),
@@ -85,23 +95,30 @@ def plan(snapshot: Snapshot, names: Sequence[str]) -> Plan:
     return make_plan(snapshot, active, PlanningContext())
 
 
-def in_need(snapshot: Snapshot) -> Snapshot:
-    """With VMs that are Pending and nodes that are to be emptied."""
+def with_pending(snapshot: Snapshot, gibibytes: Iterable[int]) -> Snapshot:
+    """With VMs of these sizes that the scheduler has found no node for."""
     since = snapshot.taken_at - timedelta(hours=1)
     launched = [
-        pending_vm(f"pending-{i}", "400Gi", cpu="4", created_at=since, unschedulable_since=since)
-        for i in range(5)
+        pending_vm(
+            f"pending-{i}", f"{size}Gi", cpu="4", created_at=since, unschedulable_since=since
+        )
+        for i, size in enumerate(gibibytes)
     ]
-    drained = {node.name for node in snapshot.nodes[10:12]}
     return replace(
         snapshot,
-        nodes=tuple(
-            replace(node, drain_sign="to be emptied") if node.name in drained else node
-            for node in snapshot.nodes
-        ),
         vmis=(*snapshot.vmis, *(vmi for vmi, _ in launched)),
         pods=(*snapshot.pods, *(pod for _, pod in launched)),
     )
+
+
+def to_be_emptied(snapshot: Snapshot) -> Snapshot:
+    """With signs on two nodes."""
+    chosen = {node.name for node in snapshot.nodes[10:12]}
+    nodes = (
+        replace(node, drain_sign="to be emptied") if node.name in chosen else node
+        for node in snapshot.nodes
+    )
+    return replace(snapshot, nodes=tuple(nodes))
 
 
 if __name__ == "__main__":

@@ -130,6 +130,11 @@ class Snapshot(Struct, frozen=True, dict=True):
         return _by("node_name", self.pods)
 
     @cached_property
+    def terminating_pods(self) -> tuple[Pod, ...]:
+        """Pods that are being deleted and have not finished."""
+        return tuple(pod for pod in self.pods if pod.is_terminating and not pod.is_finished)
+
+    @cached_property
     def migrations_by_vmi(self) -> Mapping[ObjectKey, tuple[Migration, ...]]:
         """All migrations that are left of a VMI, oldest first."""
         return _by_vmi(self.migrations)
@@ -201,6 +206,7 @@ _STAYING = (
     "labels_by_namespace",
     "quotas_by_namespace",
     "limit_ranges_by_namespace",
+    "terminating_pods",
 )
 """Indexes of what no change changes."""
 

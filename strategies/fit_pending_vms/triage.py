@@ -166,17 +166,14 @@ def _has_room_without(leaving: Sequence[Pod], feasibility: Feasibility) -> BoolA
 
 def _leaving(snapshot: Snapshot) -> list[Pod]:
     """Pods being deleted, and those that a migration under way takes their VM from."""
-    sources = {
-        pod.uid
+    sources = [
+        pod
         for migration in snapshot.migrations_in_flight
         if not is_overdue(migration, snapshot)
         for pod in _source_pods(migration, snapshot)
-    }
-    return [
-        pod
-        for pod in snapshot.pods
-        if pod.node_name and not pod.is_finished and (pod.is_terminating or pod.uid in sources)
     ]
+    found = {pod.uid: pod for pod in (*snapshot.terminating_pods, *sources) if pod.node_name}
+    return sorted(found.values(), key=lambda pod: snapshot.position_of_pod[pod.uid])
 
 
 def _source_pods(migration: Migration, snapshot: Snapshot) -> list[Pod]:
