@@ -35,6 +35,8 @@ class Column:
         order, starts = self._by_code
         codes = {self.code_of[value] for value in values if value in self.code_of}
         found = [order[starts[code] : starts[code + 1]] for code in codes]
+        if len(found) == 1:
+            return found[0]
         return np.sort(np.concatenate(found)) if found else np.empty(0, np.int64)
 
     @cached_property
@@ -56,9 +58,12 @@ class Column:
 
     def where(self, test: Callable[[str | None], bool], positions: IntArray) -> IntArray:
         """Those of the positions where the text passes, each different one being asked once."""
-        codes = self.codes[positions].tolist()
-        verdicts = {code: test(self._texts[code]) for code in set(codes)}
-        return positions[np.array([verdicts[code] for code in codes], np.bool_)]
+        codes = self.codes[positions]
+        is_met = np.bincount(codes + 1, minlength=1) > 0
+        verdicts = np.zeros(len(is_met), np.bool_)
+        for number in np.flatnonzero(is_met).tolist():
+            verdicts[number] = test(self._texts[number - 1])
+        return positions[verdicts[codes + 1]]
 
     @cached_property
     def _texts(self) -> list[str | None]:
