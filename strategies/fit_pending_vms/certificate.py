@@ -25,16 +25,18 @@ def headline(pending: Feasibility, movers: Movers, has_home: BoolArray) -> Reaso
 
 def node_reasons(pending: Feasibility, movers: Movers) -> Iterator[Reason]:
     """For each node what bars the pod; where that is room, how much moving VMs away could free."""
+    allowed = pending.allowed
     asked = sorted(pending.pod.requests.items())
+    headroom_of = {resource: pending.state.headroom(resource) for resource, _ in asked}
     counts = np.bincount(movers.source, minlength=len(pending.state.nodes))
     freed = {resource: movers.released_on_nodes(resource) for resource, _ in asked}
     for node, name in enumerate(node.name for node in pending.state.nodes):
         reasons = pending.reasons(node)
         yield from reasons
-        if not (pending.allowed[node] and reasons):
+        if not (allowed[node] and reasons):
             continue
         for resource, amount in asked:
-            headroom = int(pending.state.headroom(resource)[node])
+            headroom = int(headroom_of[resource][node])
             if headroom < amount:
                 most = int(freed[resource][node])
                 yield Reason(
@@ -49,9 +51,10 @@ def node_reasons(pending: Feasibility, movers: Movers) -> Iterator[Reason]:
 def refusals(pending: Feasibility, movers: Movers, has_home: BoolArray) -> tuple[Refusal, ...]:
     """The VMs on nodes that the pod could go to which must stay there, each with the reason."""
     state = movers.state
-    landing = [node.name for node, is_in in zip(state.nodes, pending.allowed, strict=True) if is_in]
+    allowed = pending.allowed
+    landing = [node.name for node, is_in in zip(state.nodes, allowed, strict=True) if is_in]
     stuck = [refused for name in landing for refused in movers.refused.get(name, ())]
-    homeless = np.flatnonzero(~has_home & pending.allowed[movers.source]).tolist()
+    homeless = np.flatnonzero(~has_home & allowed[movers.source]).tolist()
     stuck += no_other_node((movers.movers[index] for index in homeless), state)
     return tuple(sorted(stuck, key=lambda refused: refused.vmi))
 

@@ -48,6 +48,21 @@ def test_past_the_deadline_the_process_is_stopped() -> None:
     assert outcome == known._replace(gave_up_because=why)
 
 
+def test_only_the_solvers_own_time_counts_towards_the_deadline(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Two searches of six seconds each, with an hour of other work between them.
+    clock = iter((0, 6, 3600, 3606))
+    monkeypatch.setattr("rebalancer.planning.isolation.monotonic", lambda: next(clock))
+    search = IsolatedSearch(PlanningPolicy(deadline_seconds=11), _python("pass"))
+    known = search_direct(PROBLEM)
+    ended = known._replace(gave_up_because="the solver ended with exit code 0: it said nothing")
+    assert search(PROBLEM, known) == ended
+    assert search(PROBLEM, known) == ended
+    why = "planning.deadlineSeconds (11) had passed"
+    assert search(PROBLEM, known) == known._replace(gave_up_because=why)
+
+
 def test_what_was_found_until_the_process_was_stopped_is_kept() -> None:
     better = Outcome(None, 123.0)
     report = pickle.dumps(Report(better, work=0.1, is_last=False))
