@@ -19,7 +19,7 @@ from rebalancer.cli.options import (
     parse_selector,
 )
 from rebalancer.cli.setup import load_setup, open_cluster, open_source
-from rebalancer.cli.terminal import answer, show
+from rebalancer.cli.terminal import answer, show, working
 from rebalancer.drain.cheapest import cheapest_to_empty
 from rebalancer.drain.proposal import NAME, Drain, left_behind, propose_drains
 from rebalancer.errors import InputError
@@ -62,8 +62,12 @@ def drain(
     is_dry_run = dry_run or from_
     cluster = None if is_dry_run else open_cluster(kubeconfig, context, setup.policy)
     source = cluster or open_source(from_, kubeconfig, context, setup.policy)
-    snapshot = source.read()
-    choice = cheapest and cheapest_to_empty(cheapest, labels, View.of(snapshot, setup.context))
+    with working("reading"):
+        snapshot = source.read()
+    choice = None
+    if cheapest:
+        with working("choosing nodes"):
+            choice = cheapest_to_empty(cheapest, labels, View.of(snapshot, setup.context))
     if choice:
         names = choice.nodes
         if output is Output.TABLE:
@@ -76,7 +80,8 @@ def drain(
         document, tables = result_document(result), result_tables(result)
         is_unmet = bool(result.unmet()) or _leaves_vms(result.plan)
     else:
-        plan = make_plan(snapshot, strategies, setup.context)
+        with working("planning"):
+            plan = make_plan(snapshot, strategies, setup.context)
         document, tables = plan_document(plan), plan_tables(plan, snapshot)
         is_unmet = _leaves_vms(plan)
     answer(output, cheapest_document(choice, document) if choice else document, tables)

@@ -14,7 +14,7 @@ from rebalancer.cli.options import (
     PolicyOption,
 )
 from rebalancer.cli.setup import load_setup, open_source
-from rebalancer.cli.terminal import answer
+from rebalancer.cli.terminal import answer, working
 from rebalancer.loop import CycleResult
 from rebalancer.planner import make_plan
 from rebalancer.report.plan_json import plan_document
@@ -37,8 +37,11 @@ def plan(
 ) -> None:
     """Show what would be done, and change nothing."""
     setup = load_setup(policy)
-    snapshot = open_source(from_, kubeconfig, context, setup.policy).read()
-    made = make_plan(snapshot, setup.strategies, setup.context)
+    source = open_source(from_, kubeconfig, context, setup.policy)
+    with working("reading"):
+        snapshot = source.read()
+    with working("planning"):
+        made = make_plan(snapshot, setup.strategies, setup.context)
     answer(output, plan_document(made), plan_tables(made, snapshot))
     if detailed_exitcode:
         if made.moves:

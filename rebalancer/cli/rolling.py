@@ -16,7 +16,7 @@ from rebalancer.cli.options import (
     parse_selector,
 )
 from rebalancer.cli.setup import load_setup, open_source
-from rebalancer.cli.terminal import answer, console
+from rebalancer.cli.terminal import answer, console, working
 from rebalancer.drain.pool import pool_of
 from rebalancer.drain.rolling import Rolling, rolling_turns
 from rebalancer.planning.view import View
@@ -34,7 +34,9 @@ def rolling(
     """Say whether the nodes can be emptied one after the other, and where that would get stuck."""
     labels = parse_selector(selector)
     setup = load_setup(policy)
-    snapshot = open_source(from_, kubeconfig, context, setup.policy).read()
+    source = open_source(from_, kubeconfig, context, setup.policy)
+    with working("reading"):
+        snapshot = source.read()
     names, left_out = pool_of(snapshot, labels)
     view = View.of(snapshot, setup.context)
     progress = console(sys.stderr)

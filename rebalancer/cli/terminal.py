@@ -6,6 +6,7 @@ from typing import Any, TextIO
 
 import typer
 from rich.console import Console, RenderableType
+from rich.status import Status
 
 from rebalancer.cli.options import Output
 from rebalancer.report.plan_json import to_json
@@ -18,6 +19,11 @@ def console(stream: TextIO | None = None) -> Console:
     stream = stream or sys.stdout
     width = None if stream.isatty() else _PIPE_WIDTH
     return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
+
+
+def working(what: str) -> Status:
+    """While it is entered, a terminal's stderr says what is done; nothing is said in a pipe."""
+    return console(sys.stderr).status(f"{what} ...")
 
 
 def show(parts: Iterable[RenderableType]) -> None:
