@@ -4,14 +4,15 @@ from collections.abc import Collection, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from rebalancer.model.objects import ObjectKey, Pod, PodAffinityTerm
+from rebalancer.model.keys import HOSTNAME
+from rebalancer.model.objects import Node, ObjectKey, Pod, PodAffinityTerm
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.scheduling.label_index import Label, required_labels
 
 
 def narrowed(snapshot: Snapshot, pods: Sequence[Pod], nodes: Collection[str]) -> Snapshot:
-    """The snapshot with all nodes, but only with those pods that a filter may look at when it is
-    asked about the given pods on the given nodes, and with their VMIs, claims and volumes.
+    """The snapshot, but only with those pods that a filter may look at when it is asked about the
+    given pods on the given nodes, and with their nodes, VMIs, claims and volumes.
 
     Whether a rule means a pod is answered without its namespace, so there may be more than needed.
     """
@@ -27,12 +28,30 @@ def narrowed(snapshot: Snapshot, pods: Sequence[Pod], nodes: Collection[str]) ->
     uids = dict.fromkeys(pod.vmi_uid for pod in kept if pod.vmi_uid)
     return replace(
         snapshot,
+        nodes=tuple(_with_say(snapshot, pods, kept, nodes)),
         pods=kept,
         vmis=tuple(vmis[uid] for uid in uids if uid in vmis),
         claims=tuple(claims.values()),
         volumes=tuple(volumes[name] for name in dict.fromkeys(names) if name in volumes),
         volume_attachments=attachments,
     )
+
+
+def _with_say(
+    snapshot: Snapshot, pods: Sequence[Pod], kept: Sequence[Pod], nodes: Collection[str]
+) -> Sequence[Node]:
+    """The given nodes, and where pods are, or may be expected; all where pods are to be spread, as
+    an empty domain counts then.
+    """
+    if any(pod.topology_spread for pod in pods):
+        return snapshot.nodes
+    names = {*nodes, *(name for pod in kept for name in (pod.node_name, pod.nominated_node_name))}
+    hosts = {pod.node_selector.get(HOSTNAME) for pod in kept if pod.node_name is None} - {None}
+    return [
+        node
+        for node in snapshot.nodes
+        if node.name in names or (hosts and node.labels.get(HOSTNAME) in hosts)
+    ]
 
 
 def _concerned(snapshot: Snapshot, pods: Sequence[Pod], nodes: Collection[str]) -> Iterator[Pod]:

@@ -13,7 +13,7 @@ from rebalancer.model.snapshot import Snapshot
 from rebalancer.scheduling.feasibility import Feasibility, evaluate
 from rebalancer.scheduling.migration_deadline import is_overdue
 from rebalancer.scheduling.narrowing import narrowed
-from rebalancer.scheduling.state import BoolArray
+from rebalancer.scheduling.state import BoolArray, ClusterState
 from rebalancer_strategies.fit_pending_vms.settings import FitPendingVMsSettings
 
 Finding = tuple[Verdict, tuple[Reason, ...]]
@@ -135,7 +135,7 @@ def _room_is_being_left(feasibility: Feasibility) -> Finding | None:
     uids = {other.uid for other in leaving}
     part = narrowed(state.snapshot, [pod], perhaps)
     staying = tuple(other for other in part.pods if other.uid not in uids)
-    after = evaluate(pod, state.with_pods_of(replace(part, pods=staying)))
+    after = evaluate(pod, ClusterState(replace(part, pods=staying)))
     nodes = perhaps.intersection(_names(after))
     if not nodes:
         return None
