@@ -1,6 +1,7 @@
 """Why a VM has nowhere to go is told in a line that does not grow with the cluster."""
 
 import pytest
+from msgspec.structs import replace
 
 from rebalancer.model.snapshot import Snapshot
 from rebalancer.planning.no_other_node import no_other_node
@@ -47,3 +48,24 @@ def test_what_bars_the_vm_from_every_other_node(snapshot: Snapshot, bars: str) -
     view = view_of(snapshot)
     [refusal] = no_other_node(view.movers.movers, view.state)
     assert refusal.message == f"no other node takes it now ({bars})"
+
+
+def test_one_vms_own_launcher_bars_no_other_that_is_like_it() -> None:
+    launched = [vm(f"vm-{i}", on=f"n{i}", memory="8Gi") for i in (1, 2, 3)]
+    _, first = launched[0]
+    # As the reader has it, equal requests and selectors are one object.
+    same = {
+        "requests": first.requests,
+        "node_selector": first.node_selector,
+        "launcher_containers": first.launcher_containers,
+    }
+    view = view_of(
+        cluster(
+            *(node(name, memory="10Gi") for name in ("n1", "n2", "n3")),
+            *((vmi, replace(launcher, **same)) for vmi, launcher in launched),
+        )
+    )
+    assert len(view.movers.kinds.found) == len(view.movers.classes) == 1
+    for refusal in no_other_node(view.movers.movers, view.state):
+        assert "InterPodAffinity" not in refusal.message
+        assert "memory: needs 8589934592" in refusal.message
