@@ -18,7 +18,7 @@ from rebalancer.cli.options import (
     SelectorOption,
     parse_selector,
 )
-from rebalancer.cli.setup import load_setup, open_cluster, open_source
+from rebalancer.cli.setup import load_setup, open_cluster, open_source, read_snapshot
 from rebalancer.cli.terminal import answer, show, working
 from rebalancer.drain.cheapest import cheapest_to_empty
 from rebalancer.drain.proposal import NAME, Drain, left_behind, propose_drains
@@ -62,8 +62,7 @@ def drain(
     is_dry_run = dry_run or from_
     cluster = None if is_dry_run else open_cluster(kubeconfig, context, setup.policy)
     source = cluster or open_source(from_, kubeconfig, context, setup.policy)
-    with working("reading"):
-        snapshot = source.read()
+    snapshot = read_snapshot(source)
     choice = None
     if cheapest:
         with working("choosing nodes"):

@@ -12,8 +12,8 @@ from rebalancer.cli.options import (
     OutputOption,
     PolicyOption,
 )
-from rebalancer.cli.setup import load_setup, open_source
-from rebalancer.cli.terminal import answer, working
+from rebalancer.cli.setup import load_setup, open_source, read_snapshot
+from rebalancer.cli.terminal import answer
 from rebalancer.errors import InputError
 from rebalancer.explain.lookup import find_node, find_vmi
 from rebalancer.explain.node import explain_node
@@ -39,9 +39,7 @@ def explain(
     """Say what bars a VM from each node, or what keeps a node as it is, in numbers."""
     is_node = _is_node(subject)
     setup = load_setup(policy)
-    source = open_source(from_, kubeconfig, context, setup.policy)
-    with working("reading"):
-        snapshot = source.read()
+    snapshot = read_snapshot(open_source(from_, kubeconfig, context, setup.policy))
     if is_node:
         of_node = explain_node(snapshot, find_node(snapshot, subject[-1]), setup.context)
         answer(output, node_explanation_document(of_node), node_explanation_tables(of_node))

@@ -13,7 +13,7 @@ from rebalancer.cli.options import (
     OutputOption,
     PolicyOption,
 )
-from rebalancer.cli.setup import load_setup, open_source
+from rebalancer.cli.setup import load_setup, open_source, read_snapshot
 from rebalancer.cli.terminal import answer, working
 from rebalancer.loop import CycleResult
 from rebalancer.planner import make_plan
@@ -37,9 +37,7 @@ def plan(
 ) -> None:
     """Show what would be done, and change nothing."""
     setup = load_setup(policy)
-    source = open_source(from_, kubeconfig, context, setup.policy)
-    with working("reading"):
-        snapshot = source.read()
+    snapshot = read_snapshot(open_source(from_, kubeconfig, context, setup.policy))
     with working("planning"):
         made = make_plan(snapshot, setup.strategies, setup.context)
     answer(output, plan_document(made), plan_tables(made, snapshot))

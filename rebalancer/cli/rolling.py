@@ -15,8 +15,8 @@ from rebalancer.cli.options import (
     SelectorOption,
     parse_selector,
 )
-from rebalancer.cli.setup import load_setup, open_source
-from rebalancer.cli.terminal import answer, console, working
+from rebalancer.cli.setup import load_setup, open_source, read_snapshot
+from rebalancer.cli.terminal import answer, console
 from rebalancer.drain.pool import pool_of
 from rebalancer.drain.rolling import Rolling, rolling_turns
 from rebalancer.planning.view import View
@@ -34,9 +34,7 @@ def rolling(
     """Say whether the nodes can be emptied one after the other, and where that would get stuck."""
     labels = parse_selector(selector)
     setup = load_setup(policy)
-    source = open_source(from_, kubeconfig, context, setup.policy)
-    with working("reading"):
-        snapshot = source.read()
+    snapshot = read_snapshot(open_source(from_, kubeconfig, context, setup.policy))
     names, left_out = pool_of(snapshot, labels)
     view = View.of(snapshot, setup.context)
     progress = console(sys.stderr)

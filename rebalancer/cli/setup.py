@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from rebalancer.cli.terminal import working
 from rebalancer.errors import InputError
+from rebalancer.model.snapshot import Snapshot
 from rebalancer.planner import ActiveStrategy
 from rebalancer.planning.context import PlanningContext
 from rebalancer.policy.load import load_policy
@@ -55,6 +57,12 @@ def open_source(
     from rebalancer.cluster.files import FilesSource
 
     return FilesSource(paths)
+
+
+def read_snapshot(source: "Source") -> Snapshot:
+    """Raises: InputError, ClusterError."""
+    with working("reading"):
+        return source.read()
 
 
 def open_cluster(
