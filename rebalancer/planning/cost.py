@@ -55,8 +55,12 @@ def prefers_no_eviction(vmi: VirtualMachineInstance, pod: Pod) -> bool:
 def _of_the_past(
     vmi: VirtualMachineInstance, snapshot: Snapshot, policy: CostPolicy
 ) -> Mapping[str, float]:
-    """Charges for what migrations of the last day came to, as far as KubeVirt has kept them."""
-    failures, freshness = 0, 0.0
+    """Charges for what migrations of the last day came to, as far as KubeVirt has kept them.
+
+    They hold for the whole day: a charge that fell little by little would let a move pay in a cycle
+    without anything having changed in the cluster.
+    """
+    failures, has_moved = 0, False
     for migration in snapshot.migrations_by_vmi.get(vmi.key, ()):
         ended_at = migration.ended_at
         if ended_at is None or ended_at + _RECENT <= snapshot.taken_at:
@@ -64,11 +68,10 @@ def _of_the_past(
         if migration.phase == "Failed":
             failures += 1
         else:
-            age = max(snapshot.taken_at - ended_at, timedelta())
-            freshness = max(freshness, 1 - age / _RECENT)
+            has_moved = True
     return {
         "recentFailures": failures * policy.recent_failure_seconds,
-        "recentMove": freshness * policy.recent_move_seconds,
+        "recentMove": has_moved * policy.recent_move_seconds,
     }
 
 

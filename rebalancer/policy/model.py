@@ -151,7 +151,7 @@ class CostPolicy(Section):
     recent_move_seconds: float = Field(
         default=60,
         ge=0,
-        description="Charge for a VM that has just been migrated; it falls to 0 within a day.",
+        description="Charge for a VM that has been migrated within the last day.",
     )
 
 

@@ -56,7 +56,7 @@ def test_each_failure_of_the_last_day_makes_dearer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("hours_ago", "charge"), [((0,), 96), ((6,), 72), ((6, 18), 72), ((24,), None), ((), None)]
+    ("hours_ago", "charge"), [((0,), 96), ((23,), 96), ((6, 18), 96), ((24,), None), ((), None)]
 )
 def test_a_move_makes_dearer_for_a_day(hours_ago: tuple[float, ...], charge: float | None) -> None:
     moves = [ended("Succeeded", hours_ago=hours) for hours in hours_ago]
