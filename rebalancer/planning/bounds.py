@@ -105,10 +105,10 @@ class FractionalCover:
         movers = movers[problem.mover_release[movers, resource] > 0]
         gain, cost = problem.mover_release[movers, resource], problem.mover_cost[movers]
         order = np.lexsort((cost / gain, problem.mover_node[movers]))
-        nodes = problem.mover_node[movers][order]
         self.gain, self.cost = gain[order], cost[order]
-        self.starts = np.searchsorted(nodes, np.arange(problem.node_count))
-        self.ends = np.searchsorted(nodes, np.arange(problem.node_count), side="right")
+        count = np.bincount(problem.mover_node[movers], minlength=problem.node_count)
+        self.ends = np.cumsum(count)
+        self.starts = self.ends - count
         self.given = np.concatenate([[0], np.cumsum(self.gain)])
         self.spent = np.concatenate([[0], np.cumsum(self.cost)])
 

@@ -37,8 +37,11 @@ class NodeCover(NamedTuple):
 
         For each resource alone, the fractional cover: cheapest per unit first, the last in part.
         """
-        short = [self._cost_of(start, d, left) for d, left in enumerate(lack) if left > 0]
-        return max(short, default=0)
+        bound = 0.0
+        for d, left in enumerate(lack):
+            if left > 0 and (cost := self._cost_of(start, d, left)) > bound:
+                bound = cost
+        return bound
 
     def _cost_of(self, start: int, d: int, left: int) -> float:
         spent = 0
@@ -113,9 +116,10 @@ def covers(node: NodeCover, max_moves: int) -> Iterator[Cover]:
     ties = count()
     heap: list[_State] = []
     remainders: Remainders | None = None
+    end = len(node.movers)
 
     def push(known: float, start: int, taken: tuple[int, ...], cost: int, lack: Vector) -> None:
-        if max(lack) > 0 and (len(taken) == max_moves or start == len(node.movers)):
+        if (start == end or len(taken) == max_moves) and max(lack) > 0:
             return
         rest = remainders.bound(start, taken) if remainders else node.bound(start, lack)
         bound = max(known, cost + rest)
